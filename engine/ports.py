@@ -1,0 +1,135 @@
+"""Ports: what a driver must be given - a clock, devices, models in host memory, a recorder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from engine.decisions import Decision
+from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
+from engine.events import Event
+from engine.profile import Profile
+from engine.spec import DeviceSpec, ModelSpec
+
+
+class Clock(Protocol):
+    """Tell the time: monotonic nanoseconds from an arbitrary start."""
+
+    def now_ns(self) -> int:
+        """Return the present instant."""
+        ...
+
+
+class ModelImage(Protocol):
+    """Hold one model in host memory, ready to be loaded onto any device.
+
+    Attributes:
+        size_bytes: Packed weights, as an arena will hold them (aligned).
+        build_ns: Time that building and packing took.
+        profiles: What is known of it: planned workspace, quickly probed latency.
+    """
+
+    @property
+    def spec(self) -> ModelSpec:
+        """Return the description that it was made from."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of the packed weights."""
+        ...
+
+    @property
+    def build_ns(self) -> int:
+        """Return how long building and packing took."""
+        ...
+
+    @property
+    def profiles(self) -> Sequence[Profile]:
+        """Return what is known of its sizes and latency."""
+        ...
+
+
+class ModelImages(Protocol):
+    """Keep the images of all models of a process; devices load from here."""
+
+    def add(self, spec: ModelSpec, kinds: Sequence[str]) -> ModelImage:
+        """Build, pack and plan a model for these kinds of device.
+
+        Raises:
+            InputError: It cannot be built; says why and what to do.
+        """
+        ...
+
+    def __getitem__(self, model: str) -> ModelImage:
+        """Return the image of a model that was added."""
+        ...
+
+
+class Device(Protocol):
+    """Carry out what the core decided for one device.
+
+    `load` and `evict` are called by the device's loader thread, `run`, `move`
+    and `convert` by its worker thread, each in the core's order. All block
+    until done and translate foreign errors: `Failed` for an error of the
+    model, `OutOfMemoryError`, `DeviceError` when the device is lost.
+    """
+
+    @property
+    def spec(self) -> DeviceSpec:
+        """Return the description that the core knows."""
+        ...
+
+    def load(self, effect: LoadWeights) -> None:
+        """Bring a model's weights to the effect's offset."""
+        ...
+
+    def evict(self, effect: EvictWeights) -> None:
+        """Drop a model's weights."""
+        ...
+
+    def move(self, effect: MoveWeights) -> None:
+        """Move a model's weights inside the arena."""
+        ...
+
+    def convert(self, effect: ConvertWeights) -> None:
+        """Change the precision of a model's weights in place."""
+        ...
+
+    def run(self, batch: RunBatch, inputs: Sequence[object]) -> Sequence[object]:
+        """Run one batch.
+
+        Args:
+            inputs: One array or tensor `(items, *shape)` per part, in order.
+
+        Returns:
+            One output `(items, ...)` per part, of the kind of its input, in
+            host memory and not sharing memory with the device's workspace.
+        """
+        ...
+
+    def truth_bytes(self) -> int:
+        """Return what the device itself says is used; 0 when it cannot say."""
+        ...
+
+    def start_worker(self) -> None:
+        """Prepare the calling thread: the device's worker, before its first batch."""
+        ...
+
+    def close(self) -> None:
+        """Give all memory back; called once, when no thread uses the device any more."""
+        ...
+
+
+class Recorder(Protocol):
+    """Keep inputs and decisions; called under the driver's lock, so it only appends."""
+
+    def event(self, event: Event, now_ns: int) -> None:
+        """Take note of one input of the core, before the core sees it."""
+        ...
+
+    def decision(self, decision: Decision) -> None:
+        """Take note of one decision."""
+        ...
+
+
