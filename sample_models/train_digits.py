@@ -15,6 +15,7 @@ SEED = 0
 HELD_OUT_COUNT = 360
 EPOCHS = 40
 BATCH = 64
+RATE = 4e-3
 
 
 def load_digits() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -27,23 +28,26 @@ def load_digits() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
 
 
 def shifted(x: Tensor) -> Tensor:
-    """Return the images moved by up to a pixel each way, all by the same."""
-    down, right = (int(step) for step in torch.randint(-1, 2, (2,)))
-    padded = functional.pad(x, (1, 1, 1, 1))
-    return padded[:, :, 1 + down : 9 + down, 1 + right : 9 + right]
+    """Return the images `(n, 1, 8, 8)`, each moved by up to a pixel each way."""
+    padded = functional.pad(x, (1, 1, 1, 1))[:, 0]
+    steps = torch.arange(x.shape[2])
+    down, right = torch.randint(0, 3, (2, len(x), 1))
+    rows, columns = (down + steps)[:, :, None], (right + steps)[:, None, :]
+    return padded[torch.arange(len(x))[:, None, None], rows, columns][:, None]
 
 
 def train(x: Tensor, y: Tensor) -> DigitNet:
     """Return a network trained on the images `x` and digits `y`."""
     torch.manual_seed(SEED)
     network = DigitNet()
-    optimiser = torch.optim.AdamW(network.parameters(), lr=3e-3, weight_decay=0.01)
+    optimiser = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.05)
     steps = EPOCHS * -(-len(x) // BATCH)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 1e-2, total_steps=steps)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=steps)
     for _ in range(EPOCHS):
         for rows in torch.randperm(len(x)).split(BATCH):
             optimiser.zero_grad()
-            functional.cross_entropy(network(shifted(x[rows])), y[rows]).backward()
+            scores = network(shifted(x[rows]))
+            functional.cross_entropy(scores, y[rows], label_smoothing=0.05).backward()
             optimiser.step()
             schedule.step()
     return network.eval()
