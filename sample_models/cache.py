@@ -14,7 +14,9 @@ CONVERTED = ("text_detector", "line_direction", "text_recognizer")
 def cache_folder() -> Path:
     """Return the folder of fetched files: `MILLPOND_CACHE`, else `.cache/millpond` of the checkout."""
     chosen = os.environ.get("MILLPOND_CACHE")
-    return Path(chosen) if chosen else Path(__file__).resolve().parents[1] / ".cache" / "millpond"
+    return (
+        Path(chosen) if chosen else Path(__file__).resolve().parents[1] / ".cache" / "millpond"
+    )
 
 
 def weights_path(name: str) -> Path:
@@ -38,11 +40,11 @@ def photograph_path() -> Path:
 
 
 def missing(*names: str) -> str:
-    """Say which weights are missing and what to run; "" if all are there."""
-    absent = [name for name in names if not weights_path(name).is_file()]
-    if "text_recognizer" in names and not absent and not charset_path().is_file():
-        absent = ["text_recognizer"]
-    return f"weights missing ({', '.join(absent)}): run `{FETCH}`" if absent else ""
+    """Say that weights are missing and what to run; "" if all these models have theirs."""
+    paths = [weights_path(name) for name in names]
+    if "text_recognizer" in names:
+        paths.append(charset_path())
+    return "" if all(path.is_file() for path in paths) else f"weights missing: run `{FETCH}`"
 
 
 @cache

@@ -137,4 +137,3 @@ class DetectorNet(nn.Module):
             for level, leave, scale in zip(levels, self.outputs, (8, 4, 2, 1), strict=True)
         ]
         return torch.cat(merged, 1)
-
