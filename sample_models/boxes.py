@@ -106,7 +106,7 @@ def _grown_rectangle(runs: Runs, members: Integers) -> Rectangle | None:
     """Return the box around a component's runs, None where it is too small for text."""
     rows = np.concatenate((runs.row[members], runs.row[members]))
     columns = np.concatenate((runs.start[members], runs.end[members] - 1))
-    rectangle = smallest_rectangle(np.stack((columns, rows), 1) + 0.5)
+    rectangle = smallest_rectangle(np.stack((columns, rows), 1).astype(np.float64) + 0.5)
     width, height = rectangle.sides
     if min(width, height) < SMALLEST_SIDE:
         return None

@@ -12,11 +12,10 @@ CONVERTED = ("text_detector", "line_direction", "text_recognizer")
 
 
 def cache_folder() -> Path:
-    """Return the folder of fetched files: `MILLPOND_CACHE`, else `.cache/millpond` of the checkout."""
+    """Return the folder of fetched files: `MILLPOND_CACHE`, or one in the checkout."""
     chosen = os.environ.get("MILLPOND_CACHE")
-    return (
-        Path(chosen) if chosen else Path(__file__).resolve().parents[1] / ".cache" / "millpond"
-    )
+    checkout = Path(__file__).resolve().parents[1]
+    return Path(chosen) if chosen else checkout / ".cache" / "millpond"
 
 
 def weights_path(name: str) -> Path:

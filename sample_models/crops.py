@@ -44,7 +44,8 @@ class Chunk:
 
 def page_scale(image: Pixels) -> float:
     """Return by how much a page is scaled so that its long side fills the canvas."""
-    return CANVAS / max(image.shape[:2])
+    height, width = image.shape[:2]
+    return CANVAS / max(height, width)
 
 
 def page_canvas(image: Pixels) -> Tensor32:
@@ -159,7 +160,7 @@ def find_cuts(image: Pixels) -> list[tuple[int, bool]]:
 
 
 def _widest_gap(empty: NDArray[np.bool_]) -> tuple[int, int]:
-    """Return the middle and the length of the longest stretch of true values, the last of equals."""
+    """Return the middle and the length of the longest true stretch, the last of equals."""
     steps = np.diff(np.concatenate(([0], empty.astype(np.int8), [0])))
     starts, ends = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
     if not len(starts):

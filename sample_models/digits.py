@@ -1,4 +1,4 @@
-"""Read one handwritten digit: three convolutions and a linear layer, trained in this project."""
+"""Read one handwritten digit: three convolutions and a linear layer, trained here."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from pathlib import Path
 from torch import Tensor, nn
 from torch.nn import functional
 
-FOLDER = Path(__file__).parent / "weights"
-WEIGHTS = FOLDER / "digit_reader.safetensors"
-HELD_OUT = FOLDER / "digits_held_out.npz"
-LARGEST_INK = 16.0
+WEIGHTS = Path(__file__).parent / "weights" / "digit_reader.safetensors"
 
 
 class DigitNet(nn.Module):

@@ -12,8 +12,12 @@ import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sample_models import cache
+
+if TYPE_CHECKING:  # torch is slow to import
+    from torch import nn
 
 CONVERTER = "1"  # raised when the converter's result changes, so that caches are renewed
 DOWNLOAD_TIMEOUT_S = 600
@@ -170,7 +174,7 @@ def _convert(name: str) -> bool:
     return True
 
 
-def _networks() -> dict[str, Callable[[], object]]:
+def _networks() -> dict[str, Callable[[], nn.Module]]:
     from sample_models.detector_net import DetectorNet  # torch is slow to import
     from sample_models.direction_net import DirectionNet
     from sample_models.recognizer_net import RecognizerNet

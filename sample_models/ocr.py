@@ -86,18 +86,14 @@ def open_page(image: object) -> Page:
     if isinstance(image, Image.Image):
         image = np.asarray(image.convert("RGB"))
     if not isinstance(image, np.ndarray) or image.dtype != np.uint8:
-        found = (
-            f"{image.dtype} array" if isinstance(image, np.ndarray) else type(image).__name__
-        )
+        found = str(image.dtype) if isinstance(image, np.ndarray) else type(image).__name__
         raise ValueError(f"a page is a Pillow image or a uint8 array, found {found}")
     if image.ndim == 2:
         image = np.repeat(image[:, :, None], 3, 2)
-    if image.ndim != 3 or image.shape[2] != 3 or not 0 < min(image.shape):
-        raise ValueError(
-            f"a page is (height, width) or (height, width, 3), found {image.shape}"
-        )
-    if max(image.shape) > LARGEST_SIDE:
-        raise ValueError(f"a page's sides are at most {LARGEST_SIDE}, found {image.shape}")
+    if image.ndim != 3 or image.shape[2] != 3:
+        raise ValueError(f"a page is (height, width) or (height, width, 3), not {image.shape}")
+    if not 0 < min(image.shape) <= max(image.shape) <= LARGEST_SIDE:
+        raise ValueError(f"a page's sides are 1 to {LARGEST_SIDE}, found {image.shape[:2]}")
     return Page(np.ascontiguousarray(image))
 
 

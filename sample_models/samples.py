@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from sample_models.boxes import find_boxes
 from sample_models.cache import charset
 from sample_models.score import character_error_rate
 
+HELD_OUT = Path(__file__).parent / "weights" / "digits_held_out.npz"
+LARGEST_INK = 16.0
 RANKER_WIDTH = 2048
 LINE_LOOK = pages.Look(font_px=24, noise=6.0)
 LINE_MARGIN = pages.MARGIN - 6  # kept around a line, as the detector's boxes do
@@ -59,8 +62,6 @@ def ranker_sample(seed: int) -> Sample:
 
 def held_out_digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return the digits that were not trained on: float32 (360, 1, 8, 8) and int64 (360,)."""
-    from sample_models.digits import HELD_OUT, LARGEST_INK  # torch is slow to import
-
     with np.load(HELD_OUT, allow_pickle=False) as stored:
         images = stored["images"].astype(np.float32) / np.float32(LARGEST_INK)
         return images[:, None], stored["digits"].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Train the digit reader and set held-out digits aside: `python -m sample_models.train_digits`."""
+"""Train the digit reader, hold digits out: `python -m sample_models.train_digits`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
-from sample_models.digits import HELD_OUT, LARGEST_INK, WEIGHTS, DigitNet
+from sample_models.digits import WEIGHTS, DigitNet
+from sample_models.samples import HELD_OUT, LARGEST_INK
 
 SEED = 0
 HELD_OUT_COUNT = 360
