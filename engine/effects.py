@@ -1,21 +1,15 @@
-"""Effects: what the core asks its driver to do, in order; each that takes time ends in one event."""
+"""Effects: what the core asks its driver to do; each that takes time ends in one event."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from engine.decisions import Decision, Reason
 from engine.snapshot import Snapshot
 from engine.spec import LaneKey
 
-
-class Part(NamedTuple):
-    """Name the items of a request that are in a batch: `items` of them from `first` on."""
-
-    request_id: int
-    first: int
-    items: int
+Part = tuple[int, int, int]
+"""Items of a request that are in a batch: (request id, index of the first, how many)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The policy: the one document that holds all that an operator can edit, validated as a whole."""
+"""The policy: the one document that holds all that an operator can edit."""
 
 from __future__ import annotations
 

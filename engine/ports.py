@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, Self, runtime_checkable
 
 from engine.decisions import Decision
 from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
 from engine.events import Event
 from engine.profile import Profile
 from engine.spec import DeviceSpec, ModelSpec
+
+
+@runtime_checkable
+class Payload(Protocol):
+    """Be an array or tensor `(items, ...)`: it has a length and can be sliced by items."""
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        ...
+
+    def __getitem__(self, items: slice, /) -> Self:
+        """Return some of the items; may share memory."""
+        ...
 
 
 class Clock(Protocol):
@@ -96,7 +109,7 @@ class Device(Protocol):
         """Change the precision of a model's weights in place."""
         ...
 
-    def run(self, batch: RunBatch, inputs: Sequence[object]) -> Sequence[object]:
+    def run(self, batch: RunBatch, inputs: Sequence[Payload]) -> Sequence[Payload]:
         """Run one batch.
 
         Args:
@@ -131,5 +144,3 @@ class Recorder(Protocol):
     def decision(self, decision: Decision) -> None:
         """Take note of one decision."""
         ...
-
-

@@ -23,7 +23,7 @@ class ResidentState:
     """Show one model's weights on a device.
 
     Attributes:
-        priority_class: Its effective class: its own, or that of a queued request if more urgent.
+        priority_class: The more urgent of its own class and its queued requests'.
         in_use: A batch of it runs or is prepared here.
         loads: How often it was loaded onto this device.
     """
@@ -42,7 +42,12 @@ class ResidentState:
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """Show a batch that is prepared or runs on a device."""
+    """Show a batch that is prepared or runs on a device.
+
+    Attributes:
+        items: What it holds; what it could take now, while it is prepared.
+        expected_ns: Expected time on the device.
+    """
 
     batch_id: int
     model: str
@@ -51,6 +56,7 @@ class BatchState:
     lease_bytes: int
     priority_class: int
     since_ns: int
+    expected_ns: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,194 @@
+"""Batches: a batch is prepared with lease and place, joined, sent to its device, and ended."""
+
+from __future__ import annotations
+
+from heapq import heappush
+
+from engine.batching.lanes import Lane, Taken
+from engine.batching.watermarks import leave_reason
+from engine.decisions import Kind, Reason
+from engine.effects import RunBatch
+from engine.request import RequestState
+from engine.scheduler.books import Batch, DeviceBooks
+from engine.scheduler.intake import refresh
+from engine.scheduler.limits import capacity
+from engine.scheduler.room import try_lease
+from engine.scheduler.step import Step, Urgency
+
+
+def prepare(step: Step, lane: Lane, device: DeviceBooks, urgency: Urgency) -> bool:
+    """Take a lease and the batch place, all or nothing.
+
+    Rungs, in order: the full capacity in free bytes; a smaller batch that
+    still takes all that waits; evictions for the full capacity; any batch of
+    at least one item.
+    """
+    items, bound = capacity(step, lane, device)
+    retry = lane.retries[0] if lane.retries else None
+    if retry is not None:
+        items = min(items, sum(count for _, _, count in retry.parts))
+    profile = step.profile(lane, device)
+    assert profile is not None, "placed only where there is a profile"
+    fitting = profile.max_items(device.pool.lease_room_bytes)
+    if min(lane.queued_items or items, items) <= fitting < items:
+        items, bound = fitting, Reason.MEMORY_CAP
+    name = device.spec.name
+    batch = Batch(step.new_id(), lane, name, items, bound, 0, step.now_ns)
+    if not try_lease(step, device, batch, profile.workspace_bytes(items), urgency):
+        items = min(items, fitting)
+        if items < 1 or (retry is not None and items < batch.capacity):
+            return False
+        batch.capacity, batch.bound = items, Reason.MEMORY_CAP
+        if not try_lease(step, device, batch, profile.workspace_bytes(items), urgency):
+            return False
+    if retry is not None:
+        batch.retry = lane.retries.popleft()
+    else:
+        lane.claimed_items += batch.capacity
+    batch.expected_ns = profile.latency.at(batch.capacity)
+    device.prepared = batch
+    device.pool.residents[lane.key.model].users += 1
+    step.books.batches[batch.id] = batch
+    lane.expected_ns = batch.expected_ns
+    lane.assigned = ""
+    lane.is_blocked = False
+    latest_ns = _latest_start_ns(step, batch)
+    if latest_ns is not None and latest_ns > step.now_ns:
+        heappush(step.books.wakes, (latest_ns, lane.serial))
+    refresh(step, lane)
+    step.changed()
+    return True
+
+
+def withdraw(step: Step, device: DeviceBooks) -> None:
+    """Take a prepared batch from its place; its requests wait in their lane as before."""
+    batch = device.prepared
+    assert batch is not None, "only a prepared batch can be withdrawn"
+    device.prepared = None
+    for reservation in device.reservations.values():
+        if reservation.batch is batch:
+            reservation.is_revoked = True
+    lane = batch.lane
+    _end_batch(step, device, batch)
+    if batch.retry is not None:
+        lane.retries.appendleft(batch.retry)
+    else:
+        lane.claimed_items -= batch.capacity
+    refresh(step, lane)
+    step.changed()
+
+
+def _end_batch(step: Step, device: DeviceBooks, batch: Batch) -> None:
+    if batch.lease is not None:
+        device.pool.end_lease(batch.lease)
+        batch.lease = None
+    resident = device.pool.residents.get(batch.lane.key.model)
+    if resident is not None:
+        resident.users -= 1
+    del step.books.batches[batch.id]
+
+
+def end_running(step: Step, device: DeviceBooks) -> Batch:
+    """Free the place and the lease of a batch that ended."""
+    batch = device.running
+    assert batch is not None, "only a running batch ends"
+    device.running = None
+    resident = device.pool.residents.get(batch.lane.key.model)
+    if resident is not None:
+        resident.last_used_ns = step.now_ns
+    _end_batch(step, device, batch)
+    step.books.models[batch.lane.key.model].running_items -= batch.items
+    step.changed()
+    return batch
+
+
+def try_leave(step: Step, device: DeviceBooks) -> None:
+    """Start the prepared batch if its bytes are there and its fill rule lets it go."""
+    batch = device.prepared
+    assert batch is not None, "asked for devices with a prepared batch"
+    if batch.lease is None:
+        return
+    lane = batch.lane
+    if batch.retry is not None:
+        _start(step, device, batch, batch.retry.alive(), Reason.ERROR)
+        return
+    latest_ns = _latest_start_ns(step, batch)
+    reason = leave_reason(lane, batch.capacity, now_ns=step.now_ns, deadline_ns=latest_ns)
+    if reason is None:
+        return
+    lane.claimed_items -= batch.capacity
+    parts = lane.take(batch.capacity, step.now_ns, step.books.policy.aging_ns)
+    _start(step, device, batch, parts, reason)
+    refresh(step, lane)
+
+
+def _latest_start_ns(step: Step, batch: Batch) -> int | None:
+    if not batch.lane.waits_patiently:
+        return None
+    deadlines = [r.deadline_ns for r in batch.lane.waiting() if r.deadline_ns is not None]
+    return min(deadlines) - batch.expected_ns if deadlines else None
+
+
+def _start(
+    step: Step, device: DeviceBooks, batch: Batch, parts: list[Taken], reason: Reason
+) -> None:
+    """Send a batch to its device; without parts it gives its place back."""
+    device.prepared = None
+    if not parts:
+        _end_batch(step, device, batch)
+        step.changed()
+        return
+    books, lane, now_ns = step.books, batch.lane, step.now_ns
+    model = books.models[lane.key.model]
+    record = model.queueing.record
+    items = 0
+    for request, _, count in parts:
+        items += count
+        if batch.retry is None and request.taken >= request.items:
+            books.queued_bytes -= request.size_bytes
+        if request.state is RequestState.WAITING:
+            request.state = RequestState.RUNNING  # the table's TAKE; once per request
+            record(now_ns - request.arrival_ns)
+    if batch.retry is None:
+        model.queued_items -= items
+        if model.is_refusing and model.queued_items * 2 <= books.policy.queue_items:
+            model.is_refusing = False
+    model.running_items += items
+    batch.parts, batch.items, batch.started_ns = parts, items, now_ns
+    _send(step, device, batch, reason)
+
+
+def _send(step: Step, device: DeviceBooks, batch: Batch, reason: Reason) -> None:
+    books, lane = step.books, batch.lane
+    model = books.models[lane.key.model]
+    profile = step.profile(lane, device)
+    assert profile is not None and batch.lease is not None, "prepared with both"
+    batch.lease = device.pool.shrink_lease(batch.lease, profile.workspace_bytes(batch.items))
+    batch.needed_bytes = profile.workspace_bytes(batch.items)
+    batch.expected_ns = profile.latency.at(batch.items)
+    device.running = batch
+    device.busy_until_ns = step.now_ns + batch.expected_ns
+    books.virtual_ns = max(books.virtual_ns, model.virtual_ns)
+    model.virtual_ns += batch.expected_ns * 1000 // model.rules.weight_milli
+    lane.revocations = 0
+    bound = batch.bound if batch.items >= batch.capacity else Reason.QUEUE
+    step.decide(
+        Kind.BATCH,
+        reason,
+        model=model.name,
+        device=device.spec.name,
+        subject=batch.id,
+        numbers=(("items", batch.items), ("bound", bound), ("queued", lane.queued_items)),
+    )
+    step.effects.append(
+        RunBatch(
+            batch.id,
+            device.spec.name,
+            lane.key,
+            batch.items,
+            tuple((request.id, first, count) for request, first, count in batch.parts),
+            batch.lease.offset,
+            batch.lease.size_bytes,
+        )
+    )
+    step.changed()

@@ -1,0 +1,185 @@
+"""The scheduler's books: all that the core remembers, as plain objects without behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from engine.batching.lanes import Lane, RetryGroup, Taken
+from engine.decisions import Kind, Reason
+from engine.memory.pool import Claim, Lease, Pool
+from engine.metrics import Counters, LatencyHistogram
+from engine.policy import CompiledPolicy, ModelRules
+from engine.profile import Profile
+from engine.request import Request
+from engine.spec import DeviceSpec, LaneKey
+
+
+@dataclass(slots=True)
+class Batch:
+    """Hold a batch from the moment it gets its place on a device.
+
+    Until it leaves it has room but no requests: those are taken from its lane
+    at the last moment, so that late and urgent ones can still join.
+
+    Attributes:
+        capacity: Most items that it may take.
+        bound: What kept the capacity from being larger.
+        lease: None while its bytes are still being won.
+        retry: The parts it must run again, apart from others; None: from the lane.
+        expected_ns: Expected time on the device, once it runs.
+    """
+
+    id: int
+    lane: Lane
+    device: str
+    capacity: int
+    bound: Reason
+    needed_bytes: int
+    prepared_ns: int
+    lease: Lease | None = None
+    retry: RetryGroup | None = None
+    parts: list[Taken] = field(default_factory=list)
+    items: int = 0
+    started_ns: int = 0
+    expected_ns: int = 0
+
+
+@dataclass(slots=True)
+class Reservation:
+    """Hold a load or a lease that waits for its victims to be gone."""
+
+    id: int
+    kind: Literal["load", "lease"]
+    device: str
+    model: str
+    claim: Claim
+    batch: Batch | None = None
+    is_revoked: bool = False
+
+
+@dataclass(slots=True)
+class Load:
+    """Hold a load that its device's loader was told to do."""
+
+    id: int
+    device: str
+    model: str
+    size_bytes: int
+    expected_ns: int
+
+
+@dataclass(slots=True)
+class Eviction:
+    """Hold an eviction under way, and for which reservation; None: for nobody in particular."""
+
+    id: int
+    device: str
+    model: str
+    size_bytes: int
+    reservation: Reservation | None
+
+
+@dataclass(slots=True)
+class DeviceBooks:
+    """Hold one device: its pool, its two batch places, what its loader does."""
+
+    spec: DeviceSpec
+    serial: int
+    pool: Pool
+    running: Batch | None = None
+    prepared: Batch | None = None
+    reservations: dict[int, Reservation] = field(default_factory=dict)
+    loads: dict[str, Load] = field(default_factory=dict)
+    load_counts: dict[str, int] = field(default_factory=dict)
+    loader_free_ns: int = 0
+    busy_until_ns: int = 0
+    is_draining: bool = False
+    is_lost: bool = False
+    truth_bytes: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether new work may be placed here."""
+        return not (self.is_draining or self.is_lost)
+
+    def holds(self, model: str) -> bool:
+        """Return whether a batch of the model could run here without a load."""
+        resident = self.pool.residents.get(model)
+        return resident is not None and resident.is_ready and not resident.is_leaving
+
+    def is_winning(self, model: str) -> bool:
+        """Return whether a load of the model is decided and not finished."""
+        return model in self.loads or any(
+            r.kind == "load" and r.model == model and not r.is_revoked
+            for r in self.reservations.values()
+        )
+
+
+@dataclass(slots=True)
+class ModelBooks:
+    """Hold one model: its rules, lanes, counters, and its share of the devices' time.
+
+    Attributes:
+        virtual_ns: Time it used, divided by its weight; the lowest goes first in a class.
+        caps: Largest batch after an out-of-memory error, by kind of device.
+        is_refusing: Its last submission was refused; the onset was recorded.
+    """
+
+    name: str
+    serial: int
+    rules: ModelRules
+    lanes: list[Lane] = field(default_factory=list)
+    counters: Counters = field(default_factory=Counters)
+    latency: LatencyHistogram = field(default_factory=LatencyHistogram)
+    queueing: LatencyHistogram = field(default_factory=LatencyHistogram)
+    service: LatencyHistogram = field(default_factory=LatencyHistogram)
+    queued_items: int = 0
+    running_items: int = 0
+    virtual_ns: int = 0
+    weight_bytes: int = 0
+    host_bytes: int = 0
+    caps: dict[str, int] = field(default_factory=dict)
+    is_refusing: bool = False
+
+
+@dataclass(slots=True)
+class Books:
+    """Hold everything; a copy of this object is a copy of the core.
+
+    Attributes:
+        profiles: By (model, kind of device, item shape); shape () holds for all others.
+        ready: Lanes that want a batch, by serial.
+        wakes: Heap of (instant, serial of a lane) for timeouts.
+        deadlines: Heap of (instant, request id).
+        epoch: Counts changes of places and memory: a lane that found no place in
+            an epoch needs no second look in the same one.
+        virtual_ns: Start of service of the batch that left last, in virtual time.
+    """
+
+    policy: CompiledPolicy
+    seed: int
+    now_ns: int = 0
+    devices: dict[str, DeviceBooks] = field(default_factory=dict)
+    models: dict[str, ModelBooks] = field(default_factory=dict)
+    lanes: dict[LaneKey, Lane] = field(default_factory=dict)
+    lane_list: list[Lane] = field(default_factory=list)
+    profiles: dict[tuple[str, str, tuple[int, ...]], Profile] = field(default_factory=dict)
+    requests: dict[int, Request] = field(default_factory=dict)
+    batches: dict[int, Batch] = field(default_factory=dict)
+    loads: dict[int, Load] = field(default_factory=dict)
+    evictions: dict[int, Eviction] = field(default_factory=dict)
+    ready: dict[int, Lane] = field(default_factory=dict)
+    wakes: list[tuple[int, int]] = field(default_factory=list)
+    deadlines: list[tuple[int, int]] = field(default_factory=list)
+    queued_bytes: int = 0
+    epoch: int = 0
+    next_id: int = 0
+    next_decision: int = 0
+    next_snapshot: int = 0
+    turn: int = 0
+    virtual_ns: int = 0
+    wake_ns: int = 0
+    is_paused: bool = False
+    no_hole_events: int = 0
+    decision_counts: dict[tuple[Kind, Reason], int] = field(default_factory=dict)

@@ -1,0 +1,178 @@
+"""Dispatch: every ready lane gets a place on a device, or a load, or a reason to wait."""
+
+from __future__ import annotations
+
+from engine.batching.lanes import Lane
+from engine.decisions import Kind, Reason
+from engine.memory.state import MemoryState
+from engine.placement.policies import POLICIES
+from engine.placement.score import Choice, Want
+from engine.scheduler.batches import prepare, try_leave, withdraw
+from engine.scheduler.books import DeviceBooks
+from engine.scheduler.limits import safe_items
+from engine.scheduler.publish import device_state
+from engine.scheduler.room import start_load
+from engine.scheduler.step import Step
+
+MAX_REVOCATIONS = 2
+
+
+def decide(step: Step) -> None:
+    """Let every batch leave that may, give every ready lane a place, until nothing moves."""
+    books = step.books
+    while step.is_dirty and not books.is_paused:
+        step.is_dirty = False
+        for device in books.devices.values():
+            if device.running is None and device.prepared is not None:
+                try_leave(step, device)
+        if books.ready:
+            _place_ready(step)
+
+
+def _place_ready(step: Step) -> None:
+    books = step.books
+    if len(books.ready) == 1:
+        lanes = list(books.ready.values())
+    else:
+        waiting = [lane for lane in books.ready.values() if lane.tried_epoch != books.epoch]
+        lanes = sorted(waiting, key=step.urgency)
+    for lane in lanes:
+        if lane.tried_epoch != books.epoch:
+            _place(step, lane)
+
+
+def _place(step: Step, lane: Lane) -> None:
+    """Find a place for a lane's next batch: prepare it, load its model, or let it wait."""
+    books = step.books
+    lane.tried_epoch = books.epoch
+    model = lane.key.model
+    device = _assigned(step, lane)
+    if device is None:
+        options = [
+            d for d in books.devices.values() if d.is_open and safe_items(step, lane, d) > 0
+        ]
+        device = _choose(step, lane, options)
+    if device is None:
+        return
+    if device.holds(model):
+        _prepare_or_revoke(step, lane, device)
+        return
+    resident = device.pool.residents.get(model)
+    if device.is_winning(model) or resident is not None:
+        return
+    urgency = step.urgency(lane)
+    if start_load(step, device, model, urgency):
+        lane.assigned = device.spec.name
+        lane.is_blocked = False
+    else:
+        _blocked(step, lane, device)
+
+
+def _assigned(step: Step, lane: Lane) -> DeviceBooks | None:
+    """Return the device that a lane's load was decided for, while that still makes sense."""
+    device = step.books.devices.get(lane.assigned)
+    if device is None or not device.is_open:
+        lane.assigned = ""
+        return None
+    model = lane.key.model
+    if device.holds(model):
+        if step.books.policy.placement == "round_robin":
+            return device
+        lane.assigned = ""
+        return None
+    if device.is_winning(model):
+        return device
+    lane.assigned = ""
+    return None
+
+
+def _choose(step: Step, lane: Lane, options: list[DeviceBooks]) -> DeviceBooks | None:
+    books = step.books
+    model = lane.key.model
+    if len(options) <= 1:
+        return options[0] if options else None
+    if books.policy.placement != "round_robin":
+        holders = [d for d in options if d.holds(model) and d.prepared is None]
+        if len(holders) == 1 and holders[0].running is None:
+            return holders[0]
+        if not holders and any(d.is_winning(model) for d in options):
+            return None
+    want = _want(step, lane, options[0])
+    state = MemoryState(step.now_ns, tuple(device_state(step, d) for d in options))
+    choice = POLICIES[books.policy.placement](state, want)
+    if not choice.device:
+        return None
+    return _accept(step, lane, choice)
+
+
+def _accept(step: Step, lane: Lane, choice: Choice) -> DeviceBooks:
+    device = step.books.devices[choice.device]
+    if choice.reason is Reason.IN_TURN:
+        step.books.turn = device.serial + 1
+    if choice.reason is not Reason.WAIT_FOR_HOLDER:
+        step.decide(
+            Kind.PLACEMENT,
+            choice.reason,
+            model=lane.key.model,
+            device=choice.device,
+            numbers=choice.terms,
+        )
+    return device
+
+
+def _want(step: Step, lane: Lane, device: DeviceBooks) -> Want:
+    profile = step.profile(lane, device)
+    assert profile is not None, "a device without a profile is no candidate"
+    items = max(1, min(lane.queued_items, lane.rules.watermarks.high))
+    return Want(
+        model=lane.key.model,
+        weight_bytes=profile.weight_bytes,
+        lease_bytes=profile.workspace_bytes(items),
+        priority_class=step.urgency(lane)[0],
+        service_ns=profile.latency.at(items),
+        turn=step.books.turn,
+        weights=step.books.policy.weights,
+    )
+
+
+def _prepare_or_revoke(step: Step, lane: Lane, device: DeviceBooks) -> None:
+    held = device.prepared
+    urgency = step.urgency(lane)
+    if held is not None:
+        mine, theirs = urgency[0], step.urgency(held.lane)[0]
+        if mine >= theirs or held.lane.revocations >= MAX_REVOCATIONS or held.lease is None:
+            return
+        held.lane.revocations += 1
+        step.decide(
+            Kind.RETRY,
+            Reason.PREEMPTED,
+            model=held.lane.key.model,
+            device=device.spec.name,
+            subject=held.id,
+            numbers=(("class", theirs), ("by", lane.key.model), ("by_class", mine)),
+        )
+        withdraw(step, device)
+    if not prepare(step, lane, device, urgency):
+        _blocked(step, lane, device)
+
+
+def _blocked(step: Step, lane: Lane, device: DeviceBooks) -> None:
+    """Say once per wait that a lane waits for memory, and whether a hole was the problem."""
+    if lane.is_blocked:
+        return
+    lane.is_blocked = True
+    profile = step.profile(lane, device)
+    assert profile is not None, "placed only where there is a profile"
+    wanted = profile.weight_bytes
+    if device.holds(lane.key.model):
+        wanted = profile.workspace_bytes(1)
+    free_bytes = device.pool.free_bytes
+    reason = Reason.NO_HOLE if free_bytes >= wanted else Reason.NO_ROOM
+    step.books.no_hole_events += reason is Reason.NO_HOLE
+    step.decide(
+        Kind.ROOM,
+        reason,
+        model=lane.key.model,
+        device=device.spec.name,
+        numbers=(("wanted", wanted), ("free", free_bytes)),
+    )

@@ -1,0 +1,188 @@
+"""Publish: the books as frozen values, for placement, pages and whoever asks."""
+
+from __future__ import annotations
+
+from engine.memory.fragmentation import external
+from engine.memory.state import (
+    BatchState,
+    BlockKind,
+    BlockState,
+    DeviceState,
+    MemoryState,
+    ResidentState,
+)
+from engine.scheduler.books import Batch, DeviceBooks, ModelBooks
+from engine.scheduler.limits import safe_items
+from engine.scheduler.step import Step
+from engine.snapshot import LaneState, ModelState, Snapshot
+
+
+def snapshot(step: Step) -> Snapshot:
+    """Return the whole engine as a value that nobody else changes."""
+    books = step.books
+    books.next_snapshot += 1
+    counts = sorted(books.decision_counts.items())
+    return Snapshot(
+        serial=books.next_snapshot,
+        at_ns=step.now_ns,
+        policy_version=books.policy.version,
+        is_paused=books.is_paused,
+        memory=MemoryState(
+            step.now_ns, tuple(device_state(step, d) for d in books.devices.values())
+        ),
+        lanes=_lanes(step),
+        models=tuple(_model_state(step, model) for model in books.models.values()),
+        decision_counts=tuple((kind, reason, count) for (kind, reason), count in counts),
+        no_hole_events=books.no_hole_events,
+    )
+
+
+def _lanes(step: Step) -> tuple[LaneState, ...]:
+    return tuple(
+        LaneState(
+            key=lane.key,
+            queued_items=lane.queued_items,
+            queued_requests=lane.queued_requests,
+            oldest_ns=lane.oldest_ns() or 0,
+            effective_class=min(step.urgency(lane)[0], lane.rules.priority_class),
+        )
+        for lane in step.books.lane_list
+    )
+
+
+def _model_state(step: Step, model: ModelBooks) -> ModelState:
+    devices = step.books.devices.values()
+    safe = (
+        (device.spec.name, safe_items(step, lane, device))
+        for lane in model.lanes[:1]
+        for device in devices
+    )
+    return ModelState(
+        name=model.name,
+        counters=model.counters.copy(),
+        latency=model.latency.copy(),
+        queueing=model.queueing.copy(),
+        service=model.service.copy(),
+        queued_items=model.queued_items,
+        running_items=model.running_items,
+        resident_on=tuple(d.spec.name for d in devices if d.holds(model.name)),
+        loading_on=tuple(d.spec.name for d in devices if d.is_winning(model.name)),
+        weight_bytes=model.weight_bytes,
+        host_bytes=model.host_bytes,
+        safe_items=tuple(safe),
+    )
+
+
+def device_state(step: Step, device: DeviceBooks) -> DeviceState:
+    """Return one device as a value."""
+    pool, spec = device.pool, device.spec
+    holes = pool.arena.holes()
+    sizes = tuple(sorted(size for _, size in holes))
+    largest = sizes[-1] if sizes else 0
+    free = sum(sizes)
+    running = _batch_state(step, device.running)
+    needed = device.running.needed_bytes if device.running else 0
+    prepared = device.prepared
+    if prepared is not None and prepared.lease is not None:
+        needed += prepared.lease.size_bytes
+    return DeviceState(
+        name=spec.name,
+        kind=spec.kind,
+        simulated=spec.kind == "simulated",
+        addressed=spec.addressed,
+        capacity_bytes=spec.capacity_bytes,
+        reserve_bytes=spec.reserve_bytes + pool.arena.guard_bytes,
+        pool_bytes=pool.pool_bytes,
+        pool_target_bytes=pool.target_bytes,
+        resident_bytes=sum(r.size_bytes for r in pool.residents.values()),
+        lease_bytes=pool.lease_bytes,
+        needed_lease_bytes=needed,
+        free_bytes=pool.free_bytes,
+        largest_hole_bytes=largest,
+        external_fragmentation=external(free, largest),
+        holes=sizes,
+        blocks=_blocks(device),
+        residents=_residents(step, device),
+        running=running,
+        prepared=_batch_state(step, prepared),
+        pending_loads=_pending_loads(device),
+        busy_until_ns=device.busy_until_ns if device.running else 0,
+        queued_ns=max(0, device.loader_free_ns - step.now_ns) if device.loads else 0,
+        load_bytes_per_s=spec.load_bytes_per_s,
+        is_draining=device.is_draining,
+        is_lost=device.is_lost,
+        truth_bytes=device.truth_bytes,
+    )
+
+
+def _pending_loads(device: DeviceBooks) -> tuple[str, ...]:
+    winning = [
+        r.model for r in device.reservations.values() if r.kind == "load" and not r.is_revoked
+    ]
+    return (*device.loads, *winning)
+
+
+def _batch_state(step: Step, batch: Batch | None) -> BatchState | None:
+    if batch is None:
+        return None
+    lane = batch.lane
+    head = step.urgency(lane)[0] if not batch.parts else batch.parts[0][0].priority_class
+    return BatchState(
+        batch_id=batch.id,
+        model=lane.key.model,
+        items=batch.items or min(lane.queued_items, batch.capacity),
+        capacity_items=batch.capacity,
+        lease_bytes=batch.lease.size_bytes if batch.lease else 0,
+        priority_class=min(head, lane.rules.priority_class),
+        since_ns=batch.started_ns or batch.prepared_ns,
+        expected_ns=batch.expected_ns,
+    )
+
+
+def _residents(step: Step, device: DeviceBooks) -> tuple[ResidentState, ...]:
+    found = []
+    for resident in device.pool.residents.values():
+        if not resident.is_ready or resident.is_leaving:
+            continue
+        model = step.books.models[resident.model]
+        found.append(
+            ResidentState(
+                model=resident.model,
+                offset=resident.offset,
+                size_bytes=resident.size_bytes,
+                precision=resident.precision,
+                priority_class=min(
+                    model.rules.priority_class, step.model_urgency(model.name)[0]
+                ),
+                loaded_ns=resident.loaded_ns,
+                last_used_ns=resident.last_used_ns,
+                in_use=resident.users > 0,
+                pinned=model.rules.pinned,
+                loads=device.load_counts.get(resident.model, 0),
+            )
+        )
+    return tuple(found)
+
+
+def _blocks(device: DeviceBooks) -> tuple[BlockState, ...]:
+    """Return blocks and holes in address order; together they tile the arena."""
+    pool = device.pool
+    arena = pool.arena
+    owners: dict[int, tuple[BlockKind, str]] = {}
+    for resident in pool.residents.values():
+        kind: BlockKind = "resident" if resident.is_ready else "loading"
+        owners[resident.offset] = ("evicting" if resident.is_leaving else kind, resident.model)
+    for batch in (device.running, device.prepared):
+        if batch is not None and batch.lease is not None and batch.lease.offset is not None:
+            owners[batch.lease.offset] = ("lease", batch.lane.key.model)
+    for reservation in device.reservations.values():
+        window = reservation.claim.window
+        if window is not None:
+            owners[window[0]] = ("evicting", reservation.model)
+    found = [BlockState(0, arena.guard_bytes, "guard")]
+    for offset, size in arena.blocks():
+        block_kind, model = owners.get(offset, ("evicting", ""))
+        found.append(BlockState(offset, size, block_kind, model))
+    found += [BlockState(offset, size, "hole") for offset, size in arena.holes()]
+    found.sort(key=lambda block: block.offset)
+    return tuple(found)
