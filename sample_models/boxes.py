@@ -85,10 +85,13 @@ def label_runs(runs: Runs) -> Integers:
 
 
 def _dilated(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the mask grown by one pixel to the right and down."""
-    grown = mask.copy()
-    grown[:, 1:] |= mask[:, :-1]
-    grown[1:] |= grown[:-1].copy()
+    """Return the mask grown by one pixel each way, so that a turned page gives turned boxes."""
+    wide = mask.copy()
+    wide[:, 1:] |= mask[:, :-1]
+    wide[:, :-1] |= mask[:, 1:]
+    grown = wide.copy()
+    grown[1:] |= wide[:-1]
+    grown[:-1] |= wide[1:]
     return grown
 
 
