@@ -1,76 +1,46 @@
-"""Errors: one leaf for each party whose move it is."""
+"""Errors: what a user or a device can cause, by whose move it is."""
 
 from __future__ import annotations
 
 
 class EngineError(Exception):
-    """Be the base of all errors that a user or a device can cause."""
+    """Be the root of all that the engine raises on purpose.
+
+    A message says what was wanted and what was found, on one line: it ends up
+    in tables and logs.
+    """
+
+    def __init__(self, message: str) -> None:
+        """Keep the message, its lines joined."""
+        super().__init__(" ".join(line.strip() for line in message.splitlines()))
 
 
 class PolicyError(EngineError):
-    """A setting is wrong; fix the setting."""
+    """Say that a setting cannot be applied: fix the setting."""
 
 
 class InputError(EngineError):
-    """A call is wrong; fix the call."""
-
-
-class StoreError(EngineError):
-    """The store cannot be read or written; its message says what to do."""
-
-
-class OutOfMemoryError(EngineError):
-    """A device or a pool has no room of the wanted size.
-
-    Attributes:
-        wanted_bytes: What was asked for.
-        free_bytes: What is free in all.
-        largest_hole_bytes: What is free in one piece.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        wanted_bytes: int = 0,
-        free_bytes: int = 0,
-        largest_hole_bytes: int = 0,
-    ) -> None:
-        """Keep the sizes beside the message."""
-        super().__init__(message)
-        self.wanted_bytes = wanted_bytes
-        self.free_bytes = free_bytes
-        self.largest_hole_bytes = largest_hole_bytes
-
-
-class DeviceError(EngineError):
-    """A device is lost until the process restarts."""
+    """Say that a call cannot be answered as it is: fix the call."""
 
 
 class RequestError(EngineError):
-    """Be the base of what can become of a request besides a result."""
+    """Be the root of how a request can end without a result."""
 
 
 class Refused(RequestError):
-    """A limit bound at once; raised by `submit`.
+    """Say that a request was not let in; raised by `submit`.
 
     Attributes:
-        limit: Name of the limit.
+        limit: Name of the limit that bound.
         wanted: What the request needed of it.
-        found: What there was left.
+        found: What was left of it.
         retry_after_ms: When it may fit; 0 when waiting does not help.
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        limit: str = "",
-        wanted: int = 0,
-        found: int = 0,
-        retry_after_ms: float = 0.0,
+        self, message: str, *, limit: str, wanted: int, found: int, retry_after_ms: float
     ) -> None:
-        """Keep the numbers beside the message."""
+        """Keep the limit and its numbers."""
         super().__init__(message)
         self.limit = limit
         self.wanted = wanted
@@ -79,12 +49,44 @@ class Refused(RequestError):
 
 
 class Expired(RequestError):
-    """The request's deadline passed before it ran."""
+    """Say that a request was dropped because its deadline could not be met."""
 
 
 class Cancelled(RequestError):
-    """The caller took the request back."""
+    """Say that a request was called off by its caller."""
 
 
 class Failed(RequestError):
-    """The model, or the load of it, failed for this request."""
+    """Say that a request's batch, its model or its device failed."""
+
+
+class OutOfMemoryError(EngineError):
+    """Say that a block or a batch did not fit; nothing has changed.
+
+    Attributes:
+        wanted_bytes: What was asked for; None if the device did not say.
+        free_bytes: What was free, in one piece or many; None if unknown.
+        largest_hole_bytes: The largest of the pieces; None if unknown.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        wanted_bytes: int | None = None,
+        free_bytes: int | None = None,
+        largest_hole_bytes: int | None = None,
+    ) -> None:
+        """Keep the sizes, as far as they are known."""
+        super().__init__(message)
+        self.wanted_bytes = wanted_bytes
+        self.free_bytes = free_bytes
+        self.largest_hole_bytes = largest_hole_bytes
+
+
+class DeviceError(EngineError):
+    """Say that a device does not do what it should."""
+
+
+class StoreError(EngineError):
+    """Say that something stored cannot be read or written."""

@@ -1,109 +1,127 @@
-"""Arena: tiles a byte range with blocks and holes; two-ended best fit, neighbours coalesce."""
+"""Arena: tile a device's byte range into blocks and holes."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
-from typing import Literal
+from collections.abc import Iterator
+from typing import Literal, Self
 
 from engine.errors import OutOfMemoryError, PolicyError
-from engine.units import MIB, align_up
+from engine.memory.holes import Holes
+from engine.units import MIB, align_up, format_bytes
 
-GUARD_BYTES = 2 * MIB
+End = Literal["low", "high"]
+ArenaState = tuple[int, int, int, int, tuple[tuple[int, int, str], ...]]
+"""Size, alignment, guard and fence in bytes; then (offset, size, owner) of every block."""
 
 
 class Arena:
-    """Lend blocks of one byte range.
+    """Lend blocks of a byte range from both of its ends; neighbouring holes are one.
 
-    Weights grow from the low end, workspaces come from the high end, so that
-    short-lived blocks do not break up the space between long-lived ones. The
-    guard page at offset 0 is never lent: a block at the range's very start
-    would collide with the range itself where blocks are found by address.
+    Weights, which stay, grow from the low end; leases, which go soon, come
+    from the high end, so that the two do not cut each other's holes. Blocks
+    and holes tile the range between the guard and the fence at any instant.
 
-    Holes are kept twice, by size and by offset, in sorted lists: a search is
-    a bisection, and a change moves a few machine words per hole, which for
-    the hundreds of holes of a device is cheaper than any tree in Python.
-
-    Attributes:
-        free_bytes: Bytes of all holes below the fence.
-        held_bytes: Bytes of all blocks, those beyond the fence included.
-        looked_at: Holes looked at by all calls so far; a measure of work.
+    The guard at offset 0 is never lent: there are libraries that take address
+    0 of a range for "no memory". The fence moves live; blocks beyond it stay until
+    they are freed, and their bytes do not become holes.
     """
 
     __slots__ = (
         "_blocks",
-        "_by_offset",
-        "_by_size",
-        "_fence",
-        "_hole_sizes",
+        "_held_bytes",
+        "_holes",
         "alignment",
-        "free_bytes",
+        "fence_bytes",
         "guard_bytes",
-        "held_bytes",
-        "looked_at",
         "size_bytes",
     )
 
     def __init__(
-        self, size_bytes: int, alignment: int = 512, *, guard_bytes: int = GUARD_BYTES
+        self, size_bytes: int, alignment: int = 512, *, guard_bytes: int = 2 * MIB
     ) -> None:
-        """Start with one hole behind the guard page.
+        """Start with one hole from the guard to the end.
 
         Args:
-            size_bytes: All of the range, the guard page included.
-            alignment: Offsets and sizes are multiples of it; a power of two.
+            size_bytes: Rounded down to the alignment: a smaller rest cannot be lent.
+            guard_bytes: Rounded up to the alignment.
+
+        Raises:
+            PolicyError: The guard alone is larger.
         """
         self.alignment = alignment
-        self.guard_bytes = guard_bytes
-        self.size_bytes = max(guard_bytes, size_bytes // alignment * alignment)
-        self.looked_at = 0
-        self.free_bytes = 0
-        self.held_bytes = 0
-        self._fence = self.size_bytes
-        self._blocks: dict[int, int] = {}
-        self._hole_sizes: dict[int, int] = {}
-        self._by_offset: list[int] = []
-        self._by_size: list[tuple[int, int]] = []
-        if self.size_bytes > guard_bytes:
-            self._add_hole(guard_bytes, self.size_bytes - guard_bytes)
+        self.size_bytes = size_bytes - size_bytes % alignment
+        self.guard_bytes = align_up(guard_bytes, alignment)
+        self._blocks: dict[int, tuple[int, str]] = {}
+        self._held_bytes = 0
+        self._holes = Holes()
+        self.fence_bytes = 0
+        self.set_fence(self.size_bytes)
 
     def __repr__(self) -> str:
-        """Show what matters at a glance."""
+        """Show sizes and counts."""
         return (
-            f"Arena({self.held_bytes} held, {self.free_bytes} free in "
-            f"{len(self._by_offset)} holes, fence {self._fence})"
+            f"Arena(size={format_bytes(self.size_bytes)}, "
+            f"fence={format_bytes(self.fence_bytes)}, "
+            f"held={format_bytes(self._held_bytes)} in {len(self._blocks)} blocks, "
+            f"free={format_bytes(self.free_bytes)} in {len(self._holes)} holes)"
         )
 
     @property
-    def fence_bytes(self) -> int:
-        """Return the offset beyond which nothing is lent."""
-        return self._fence
+    def free_bytes(self) -> int:
+        """Return the bytes of all holes."""
+        return self._holes.free_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """Return the bytes of all blocks, those beyond the fence included."""
+        return self._held_bytes
+
+    @property
+    def pool_bytes(self) -> int:
+        """Return held + free: the range as it is while blocks lie beyond the fence."""
+        return self._held_bytes + self.free_bytes
+
+    @property
+    def target_bytes(self) -> int:
+        """Return what the pool will be once no block lies beyond the fence."""
+        return self.fence_bytes - self.guard_bytes
 
     @property
     def largest_hole_bytes(self) -> int:
-        """Return the size of the largest hole below the fence; 0 without one."""
-        return self._by_size[-1][0] if self._by_size else 0
+        """Return the size of the largest hole; 0 if there is none."""
+        return self._holes.largest_bytes
 
-    def blocks(self) -> list[tuple[int, int]]:
-        """Return (offset, size) of all blocks in address order."""
-        return sorted(self._blocks.items())
-
-    def holes(self) -> list[tuple[int, int]]:
-        """Return (offset, size) of all holes below the fence in address order."""
-        return [(offset, self._hole_sizes[offset]) for offset in self._by_offset]
+    @property
+    def looked_at(self) -> int:
+        """Return how many holes were looked at so far; tests bound it."""
+        return self._holes.looked_at
 
     def can_fit(self, size_bytes: int) -> bool:
-        """Return whether `allocate` would find a hole."""
+        """Return whether a block of that size could be had now."""
         return align_up(size_bytes, self.alignment) <= self.largest_hole_bytes
 
-    def allocate(self, size_bytes: int, *, end: Literal["low", "high"] = "low") -> int:
+    def blocks(self) -> list[tuple[int, int]]:
+        """Return (offset, size) of every block, by offset."""
+        return sorted((offset, size) for offset, (size, _) in self._blocks.items())
+
+    def holes(self) -> list[tuple[int, int]]:
+        """Return (offset, size) of every hole, by offset."""
+        return self._holes.by_offset()
+
+    def owner(self, offset: int) -> str:
+        """Return whose block it is."""
+        return self._blocks[offset][1]
+
+    def allocate(self, size_bytes: int, *, end: End = "low", owner: str = "") -> int:
         """Reserve a block and return its offset.
 
-        From the low end: the smallest hole that is large enough, the lowest
-        offset among equals. From the high end: the highest hole that is large
-        enough, and its upper end. The same calls give the same layout.
+        `low`: best fit, the smallest hole that is large enough, the lowest
+        among equals, carved from its low end; O(log n). `high`: the highest
+        hole that is large enough, carved from its high end.
 
         Args:
             size_bytes: More than 0; rounded up to the alignment.
+            owner: Name to find the block by.
 
         Returns:
             Offset of the block in bytes from the arena's start.
@@ -113,128 +131,113 @@ class Arena:
 
         Source: Knuth, The Art of Computer Programming vol. 1, section 2.5.
         """
-        assert size_bytes > 0, "a block has a size"
-        size_bytes = align_up(size_bytes, self.alignment)
-        if size_bytes > self.largest_hole_bytes:
-            raise OutOfMemoryError(
-                f"wanted {size_bytes} bytes in one piece, found {self.free_bytes} free, "
-                f"the largest hole has {self.largest_hole_bytes}; evict or compact",
-                wanted_bytes=size_bytes,
-                free_bytes=self.free_bytes,
-                largest_hole_bytes=self.largest_hole_bytes,
-            )
-        if end == "low":
-            self.looked_at += 1
-            hole_size, offset = self._by_size[bisect_left(self._by_size, (size_bytes, -1))]
-            start = offset
-        else:
-            offset, hole_size = self._highest(size_bytes)
-            start = offset + hole_size - size_bytes
-        self._carve(offset, hole_size, start, size_bytes)
-        return start
+        assert size_bytes > 0, f"a block has a size, not {size_bytes}"
+        size = align_up(size_bytes, self.alignment)
+        found = self._holes.smallest(size) if end == "low" else self._holes.highest(size)
+        if found is None:
+            raise self._out_of_memory(size)
+        hole, hole_end = found
+        offset = hole if end == "low" else hole_end - size
+        self._hold(offset, size, owner, hole=hole)
+        return offset
 
-    def allocate_at(self, offset: int, size_bytes: int) -> None:
-        """Reserve exactly this range, which lies in one hole."""
-        size_bytes = align_up(size_bytes, self.alignment)
-        index = bisect_left(self._by_offset, offset + 1) - 1
-        assert index >= 0, "the range lies in a hole"
-        hole = self._by_offset[index]
-        hole_size = self._hole_sizes[hole]
-        assert offset + size_bytes <= hole + hole_size, "the range lies in a hole"
-        self._carve(hole, hole_size, offset, size_bytes)
-
-    def free(self, offset: int) -> None:
-        """Give a block back; it joins the holes beside it."""
-        size_bytes = self._blocks.pop(offset)
-        self.held_bytes -= size_bytes
-        self._release(offset, size_bytes)
-
-    def shrink(self, offset: int, size_bytes: int) -> None:
-        """Keep the first bytes of a block and give the rest back.
+    def allocate_at(self, offset: int, size_bytes: int, *, owner: str = "") -> None:
+        """Reserve the block at that very offset.
 
         Args:
-            size_bytes: More than 0, at most the block's size; rounded up.
-        """
-        size_bytes = align_up(size_bytes, self.alignment)
-        before = self._blocks[offset]
-        assert 0 < size_bytes <= before, "a block shrinks"
-        if size_bytes < before:
-            self._blocks[offset] = size_bytes
-            self.held_bytes -= before - size_bytes
-            self._release(offset + size_bytes, before - size_bytes)
-
-    def set_fence(self, fence_bytes: int) -> None:
-        """Lend nothing beyond this offset from now on; blocks there stay until they are freed.
+            offset: A multiple of the alignment.
+            size_bytes: More than 0; rounded up to the alignment.
 
         Raises:
-            PolicyError: Beyond the range, or inside the guard page.
+            OutOfMemoryError: The range is not inside one hole. Nothing has changed.
         """
-        fence = fence_bytes // self.alignment * self.alignment
+        assert offset % self.alignment == 0, f"offset {offset} is not aligned"
+        assert size_bytes > 0, f"a block has a size, not {size_bytes}"
+        size = align_up(size_bytes, self.alignment)
+        found = self._holes.around(offset)
+        if found is None or found[1] < offset + size:
+            raise self._out_of_memory(size)
+        self._hold(offset, size, owner, hole=found[0])
+
+    def free(self, offset: int) -> None:
+        """Give a block back; the hole takes in its neighbours. O(log n)."""
+        size, _ = self._blocks.pop(offset)
+        self._held_bytes -= size
+        self._holes.add(offset, min(offset + size, self.fence_bytes))
+
+    def shrink(self, offset: int, size_bytes: int) -> None:
+        """Give a block's tail back.
+
+        Args:
+            size_bytes: What stays: more than 0, not more than it has; rounded up
+                to the alignment.
+        """
+        size, owner = self._blocks[offset]
+        assert 0 < size_bytes <= size, f"a block of {size} cannot shrink to {size_bytes}"
+        kept = align_up(size_bytes, self.alignment)
+        self._blocks[offset] = (kept, owner)
+        self._held_bytes -= size - kept
+        self._holes.add(offset + kept, min(offset + size, self.fence_bytes))
+
+    def set_fence(self, fence_bytes: int) -> None:
+        """Move the fence: no new block reaches beyond it. O(n log n).
+
+        Args:
+            fence_bytes: From the arena's start, guard included; rounded down to
+                the alignment.
+
+        Raises:
+            PolicyError: Less than the guard, or more than the arena. Nothing has
+                changed.
+        """
+        fence = fence_bytes - fence_bytes % self.alignment
         if not self.guard_bytes <= fence <= self.size_bytes:
             raise PolicyError(
-                f"pool: wanted a fence at {fence_bytes} bytes, "
-                f"found room from {self.guard_bytes} to {self.size_bytes}"
+                f"the arena's fence: found {format_bytes(fence_bytes)}, wanted at least "
+                f"{format_bytes(self.guard_bytes)} and at most {format_bytes(self.size_bytes)}"
             )
-        self._fence = fence
-        self._rebuild_holes()
+        self.fence_bytes = fence
+        self._holes.reset(self._gaps())
 
-    def _highest(self, size_bytes: int) -> tuple[int, int]:
-        """Return the highest hole that is large enough, by walking down from the top."""
-        for offset in reversed(self._by_offset):
-            self.looked_at += 1
-            if self._hole_sizes[offset] >= size_bytes:
-                return offset, self._hole_sizes[offset]
-        raise AssertionError("the largest hole was large enough")
+    def copy(self) -> Arena:
+        """Return an arena that is the same and shares nothing with this one."""
+        return Arena.from_state(self.state())
 
-    def _carve(self, hole: int, hole_size: int, start: int, size_bytes: int) -> None:
-        self._drop_hole(hole)
-        if start > hole:
-            self._add_hole(hole, start - hole)
-        end, hole_end = start + size_bytes, hole + hole_size
-        if end < hole_end:
-            self._add_hole(end, hole_end - end)
-        self._blocks[start] = size_bytes
-        self.held_bytes += size_bytes
+    def state(self) -> ArenaState:
+        """Return all that matters as plain tuples."""
+        blocks = tuple((offset, *self._blocks[offset]) for offset in sorted(self._blocks))
+        return self.size_bytes, self.alignment, self.guard_bytes, self.fence_bytes, blocks
 
-    def _release(self, offset: int, size_bytes: int) -> None:
-        """Turn a range below the fence into a hole and join its neighbours."""
-        end = min(offset + size_bytes, self._fence)
-        if end <= offset:
-            return
-        index = bisect_left(self._by_offset, offset)
-        self.looked_at += 2
-        if index < len(self._by_offset) and self._by_offset[index] == end:
-            size = self._hole_sizes[end]
-            self._drop_hole(end)
-            end += size
-        if index:
-            before = self._by_offset[index - 1]
-            if before + self._hole_sizes[before] == offset:
-                self._drop_hole(before)
-                offset = before
-        self._add_hole(offset, end - offset)
+    @classmethod
+    def from_state(cls, state: ArenaState) -> Self:
+        """Return the arena whose state that was."""
+        size_bytes, alignment, guard_bytes, fence_bytes, blocks = state
+        arena = cls(size_bytes, alignment, guard_bytes=guard_bytes)
+        arena._blocks = {offset: (size, owner) for offset, size, owner in blocks}
+        arena._held_bytes = sum(size for _, size, _ in blocks)
+        arena.set_fence(fence_bytes)
+        return arena
 
-    def _add_hole(self, offset: int, size_bytes: int) -> None:
-        self._hole_sizes[offset] = size_bytes
-        insort(self._by_offset, offset)
-        insort(self._by_size, (size_bytes, offset))
-        self.free_bytes += size_bytes
-
-    def _drop_hole(self, offset: int) -> None:
-        size_bytes = self._hole_sizes.pop(offset)
-        del self._by_offset[bisect_left(self._by_offset, offset)]
-        del self._by_size[bisect_left(self._by_size, (size_bytes, offset))]
-        self.free_bytes -= size_bytes
-
-    def _rebuild_holes(self) -> None:
-        self.free_bytes = 0
-        self._hole_sizes.clear()
-        self._by_offset.clear()
-        self._by_size.clear()
-        at = self.guard_bytes
+    def _gaps(self) -> Iterator[tuple[int, int]]:
+        """Yield (offset, end) of what no block holds between guard and fence."""
+        start = self.guard_bytes
         for offset, size in self.blocks():
-            if at < min(offset, self._fence):
-                self._add_hole(at, min(offset, self._fence) - at)
-            at = offset + size
-        if at < self._fence:
-            self._add_hole(at, self._fence - at)
+            if start < min(offset, self.fence_bytes):
+                yield start, min(offset, self.fence_bytes)
+            start = offset + size
+        if start < self.fence_bytes:
+            yield start, self.fence_bytes
+
+    def _hold(self, offset: int, size: int, owner: str, *, hole: int) -> None:
+        self._holes.carve(hole, offset, offset + size)
+        self._blocks[offset] = (size, owner)
+        self._held_bytes += size
+
+    def _out_of_memory(self, size: int) -> OutOfMemoryError:
+        return OutOfMemoryError(
+            f"wanted {format_bytes(size)} in one piece, found {format_bytes(self.free_bytes)} "
+            f"free, the largest hole {format_bytes(self.largest_hole_bytes)}",
+            wanted_bytes=size,
+            free_bytes=self.free_bytes,
+            largest_hole_bytes=self.largest_hole_bytes,
+        )

@@ -1,18 +1,19 @@
-"""Eviction: which idle residents go first, and which of them open the wanted room."""
+"""Eviction: whose weights go so that a block, or bytes without an address, can be had."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Describe a resident that may be evicted.
+    """Show a resident that may be evicted.
 
     Attributes:
-        has_queue: Requests wait for it, less urgent ones than those it would go for.
-        serial: Breaks ties; the older load first.
+        size_bytes: Size of its block.
+        has_queue: Requests wait for its model; it would have to come back soon.
+        serial: Breaks ties; no two residents share one.
     """
 
     model: str
@@ -25,101 +26,168 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Name a range of bytes and the residents that must leave to make it one hole."""
+    """Show a range that can be had, and whose residents have to leave it.
+
+    The victims' blocks lie in the range; one at the fence may reach beyond it.
+
+    Attributes:
+        start: Offset of its first byte.
+        end: Offset behind its last byte.
+        victims: Models, in eviction order; none: the range is free now.
+    """
 
     start: int
     end: int
-    victims: tuple[str, ...]
+    victims: tuple[str, ...] = ()
 
 
-def lru(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates in the order of eviction: nobody waits for it, longest unused."""
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Hold a hole, or a victim's block as far as it lies below the fence."""
+
+    start: int
+    end: int
+    price_bytes: int = 0
+    rank: int = 0
+    model: str = ""
+
+
+def lru(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return the candidates in eviction order.
+
+    Those for which nobody waits go first, then the least recently used.
+    """
     return sorted(candidates, key=lambda c: (c.has_queue, c.last_used_ns, c.serial))
 
 
-def plan_window(
-    holes: Sequence[tuple[int, int]], order: Sequence[Candidate], size_bytes: int
-) -> Window | None:
-    """Return the range that evicting in this order opens first, at the lowest price.
+def plan_budget(candidates: Sequence[Candidate], needed_bytes: int) -> tuple[str, ...] | None:
+    """Return whom to evict for a number of bytes, wherever they lie.
 
-    Candidates are given up one after another until some run of neighbouring
-    holes and victims is large enough. Victims that the run does not need are
-    spared, and of all ways to place the block in the run the one that evicts
-    the fewest bytes is taken, the lowest address among equals.
+    In order until the bytes are enough; then, from the last one back, those
+    are spared without whom they are enough still.
 
     Args:
-        holes: (offset, size), in address order.
-        order: Who goes first.
-        size_bytes: Wanted in one piece.
+        candidates: In eviction order.
 
     Returns:
-        The window; None when all candidates together do not open it.
-    """
-    starts = {offset: offset + size for offset, size in holes}
-    ends = {end: offset for offset, end in starts.items()}
-    gone: dict[int, Candidate] = {}
-    for candidate in order:
-        start, end = candidate.offset, candidate.offset + candidate.size_bytes
-        gone[start] = candidate
-        if start in ends:
-            left = ends.pop(start)
-            del starts[left]
-            start = left
-        if end in starts:
-            right = starts.pop(end)
-            del ends[right]
-            end = right
-        starts[start], ends[end] = end, start
-        if end - start >= size_bytes:
-            return _cheapest(start, end, gone, size_bytes)
-    return None
-
-
-def _cheapest(start: int, end: int, gone: dict[int, Candidate], size_bytes: int) -> Window:
-    """Slide over the run: a window begins or ends at its ends or beside a victim."""
-    inside = sorted((c for o, c in gone.items() if start <= o < end), key=lambda c: c.offset)
-    begins = {start, end - size_bytes}
-    for victim in inside:
-        begins.add(victim.offset + victim.size_bytes)
-        begins.add(victim.offset - size_bytes)
-    best: tuple[int, int] | None = None
-    for begin in begins:
-        if begin < start or begin + size_bytes > end:
-            continue
-        price = sum(c.size_bytes for c in _touched(inside, begin, begin + size_bytes))
-        if best is None or (price, begin) < best:
-            best = price, begin
-    assert best is not None, "the run is large enough"
-    begin, stop = best[1], best[1] + size_bytes
-    victims = _touched(inside, begin, stop)
-    first = min([begin, *(c.offset for c in victims)])
-    last = max([stop, *(c.offset + c.size_bytes for c in victims)])
-    return Window(first, last, tuple(c.model for c in victims))
-
-
-def _touched(inside: Sequence[Candidate], begin: int, end: int) -> list[Candidate]:
-    return [c for c in inside if c.offset < end and c.offset + c.size_bytes > begin]
-
-
-def plan_budget(order: Sequence[Candidate], needed_bytes: int) -> tuple[str, ...] | None:
-    """Return who must leave, in this order, to win so many bytes wherever they lie.
-
-    A later victim that is large enough alone spares the earlier ones.
-
-    Returns:
-        Models; None when all candidates together are not enough.
+        Models in eviction order; none if nothing is needed. None: all
+        candidates together do not have the bytes.
     """
     victims: list[Candidate] = []
     won = 0
-    for candidate in order:
+    for candidate in candidates:
         if won >= needed_bytes:
             break
         victims.append(candidate)
         won += candidate.size_bytes
     if won < needed_bytes:
         return None
-    for candidate in list(victims):
-        if won - candidate.size_bytes >= needed_bytes:
-            victims.remove(candidate)
-            won -= candidate.size_bytes
-    return tuple(c.model for c in victims)
+    for victim in victims[::-1]:
+        if won - victim.size_bytes >= needed_bytes:
+            victims.remove(victim)
+            won -= victim.size_bytes
+    return tuple(victim.model for victim in victims)
+
+
+def plan_window(
+    holes: Iterable[tuple[int, int]],
+    candidates: Sequence[Candidate],
+    *,
+    size_bytes: int,
+    fence_bytes: int | None = None,
+) -> Window | None:
+    """Return the range of a wanted size that the fewest and oldest evictions open.
+
+    Candidates are added in order until they open a run of neighbouring holes
+    and victims that is large enough; inside it the part is taken for which
+    the fewest bytes are evicted. So the order decides how recent a victim may
+    be, and nobody is evicted who does not help. What is neither a hole nor a
+    candidate's block is a wall. O(n log n).
+
+    Args:
+        holes: (offset, size) of every hole.
+        candidates: In eviction order.
+        size_bytes: More than 0.
+        fence_bytes: Fence that the range may not cross; None: there is none.
+
+    Returns:
+        The range, as small as its holes allow. None: even without any of the
+        candidates there is no room.
+    """
+    assert size_bytes > 0, f"a block has a size, not {size_bytes}"
+    pieces = {start: _Piece(start, start + size) for start, size in holes}
+    fitting = [p for p in pieces.values() if p.end - p.start >= size_bytes]
+    if fitting:
+        best = min(fitting, key=lambda p: (p.end - p.start, p.start))
+        return Window(best.start, best.start + size_bytes)
+    run = _first_run(pieces, candidates, size_bytes=size_bytes, fence_bytes=fence_bytes)
+    if run is None:
+        return None
+    inside = sorted(
+        (p for p in pieces.values() if run[0] <= p.start < run[1]), key=lambda p: p.start
+    )
+    return _window(_cheapest(inside, size_bytes), size_bytes)
+
+
+def _first_run(
+    pieces: dict[int, _Piece],
+    candidates: Sequence[Candidate],
+    *,
+    size_bytes: int,
+    fence_bytes: int | None,
+) -> tuple[int, int] | None:
+    """Add victims to the pieces, in order, until a run of them is large enough.
+
+    Returns:
+        Start and end of the run; None if there are not enough candidates.
+    """
+    ends = {piece.start: piece.end for piece in pieces.values()}
+    starts = {piece.end: piece.start for piece in pieces.values()}
+    for rank, victim in enumerate(candidates):
+        start, end = victim.offset, victim.offset + victim.size_bytes
+        if fence_bytes is not None:
+            end = min(end, fence_bytes)
+        if start >= end:
+            continue
+        pieces[start] = _Piece(start, end, victim.size_bytes, rank, victim.model)
+        # Only the ends of a run are looked up, so only they are kept right.
+        end = ends.pop(end, end)
+        start = starts.pop(start, start)
+        ends[start], starts[end] = end, start
+        if end - start >= size_bytes:
+            return start, end
+    return None
+
+
+def _cheapest(run: Sequence[_Piece], size_bytes: int) -> Sequence[_Piece]:
+    """Return the part of a run that is large enough and evicts the fewest bytes.
+
+    For every last piece the shortest part that is large enough is the
+    cheapest; the first of equals is kept, which is the lowest.
+    """
+    first = price = 0
+    best: tuple[int, Sequence[_Piece]] | None = None
+    for last, piece in enumerate(run):
+        price += piece.price_bytes
+        while piece.end - run[first].end >= size_bytes:
+            price -= run[first].price_bytes
+            first += 1
+        enough = piece.end - run[first].start >= size_bytes
+        if enough and (best is None or price < best[0]):
+            best = price, run[first : last + 1]
+    assert best is not None, "the whole run is large enough"
+    return best[1]
+
+
+def _window(part: Sequence[_Piece], size_bytes: int) -> Window:
+    """Return the part as a window, without the bytes of its outer holes that are too many.
+
+    A victim's block stays whole: its bytes are held until it is gone.
+    """
+    start, end = part[0].start, part[-1].end
+    if not part[-1].model:
+        end = max(part[-1].start, start + size_bytes)
+    if not part[0].model:
+        start = min(part[0].end, end - size_bytes)
+    victims = sorted((p for p in part if p.model), key=lambda p: p.rank)
+    return Window(start, end, tuple(p.model for p in victims))

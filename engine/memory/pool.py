@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from engine.memory.arena import Arena
-from engine.memory.eviction import Candidate, lru, plan_budget, plan_window
+from engine.memory.eviction import Candidate, Window, lru, plan_budget, plan_window
 from engine.spec import DeviceSpec
 from engine.units import align_up
 
@@ -182,7 +182,7 @@ class Pool:
         short = size_bytes - self.weight_room_bytes
         if short <= 0 and self.arena.can_fit(size_bytes):
             return Plan()
-        window = plan_window(self.arena.holes(), order, size_bytes)
+        window = self._plan_window(order, size_bytes)
         if window is None:
             return None
         victims = window.victims
@@ -203,10 +203,16 @@ class Pool:
         order = lru(candidates)
         if self.spec.addressed:
             size_bytes = align_up(size_bytes, ALIGNMENT)
-            window = plan_window(self.arena.holes(), order, size_bytes)
+            window = self._plan_window(order, size_bytes)
             return None if window is None else Plan(window.victims, (window.start, window.end))
         victims = plan_budget(order, size_bytes - self.lease_room_bytes)
         return None if victims is None else Plan(victims)
+
+    def _plan_window(self, order: list[Candidate], size_bytes: int) -> Window | None:
+        arena = self.arena
+        return plan_window(
+            arena.holes(), order, size_bytes=size_bytes, fence_bytes=arena.fence_bytes
+        )
 
     def claim(self, size_bytes: int, plan: Plan) -> Claim:
         """Start winning bytes: the victims are leaving, what is free already is taken.
