@@ -1,1 +1,1 @@
-"""benchmarks: see the modules."""
+"""Benchmarks: one runnable module per claim; each prints one JSON object."""

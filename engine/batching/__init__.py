@@ -1,1 +1,1 @@
-"""batching: see the modules."""
+"""Batching: which requests may go together, when they leave, who is let in."""

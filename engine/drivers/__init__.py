@@ -1,1 +1,1 @@
-"""drivers: see the modules."""
+"""Drivers: what brings the core its events and carries out its effects."""

@@ -1,1 +1,1 @@
-"""placement: see the modules."""
+"""Placement: which device a model's next batch goes to, one file per policy."""

@@ -1,1 +1,1 @@
-"""scheduler: see the modules."""
+"""The scheduler: events in, effects out; no clock, thread, chance, file or socket."""

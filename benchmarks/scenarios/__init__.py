@@ -1,0 +1,1 @@
+"""Scenarios: fixed workloads, so that figures of different days can be compared."""

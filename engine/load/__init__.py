@@ -1,0 +1,1 @@
+"""Load: arrivals from a seed or a trace, and the generator that sends them."""

@@ -1,0 +1,1 @@
+"""What all pages share: navigation, charts, forms, and the session's state."""
