@@ -138,7 +138,7 @@ class Arena:
             raise self._out_of_memory(size)
         hole, hole_end = found
         offset = hole if end == "low" else hole_end - size
-        self._hold(offset, size, owner, hole=hole)
+        self._hold(offset, size, owner=owner)
         return offset
 
     def allocate_at(self, offset: int, size_bytes: int, *, owner: str = "") -> None:
@@ -157,7 +157,7 @@ class Arena:
         found = self._holes.around(offset)
         if found is None or found[1] < offset + size:
             raise self._out_of_memory(size)
-        self._hold(offset, size, owner, hole=found[0])
+        self._hold(offset, size, owner=owner)
 
     def free(self, offset: int) -> None:
         """Give a block back; the hole takes in its neighbours. O(log n)."""
@@ -228,8 +228,8 @@ class Arena:
         if start < self.fence_bytes:
             yield start, self.fence_bytes
 
-    def _hold(self, offset: int, size: int, owner: str, *, hole: int) -> None:
-        self._holes.carve(hole, offset, offset + size)
+    def _hold(self, offset: int, size: int, *, owner: str) -> None:
+        self._holes.carve(offset, offset + size)
         self._blocks[offset] = (size, owner)
         self._held_bytes += size
 

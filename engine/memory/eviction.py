@@ -82,11 +82,13 @@ def plan_budget(candidates: Sequence[Candidate], needed_bytes: int) -> tuple[str
         won += candidate.size_bytes
     if won < needed_bytes:
         return None
-    for victim in victims[::-1]:
+    needed: list[str] = []
+    for victim in reversed(victims):
         if won - victim.size_bytes >= needed_bytes:
-            victims.remove(victim)
             won -= victim.size_bytes
-    return tuple(victim.model for victim in victims)
+        else:
+            needed.append(victim.model)
+    return tuple(reversed(needed))
 
 
 def plan_window(

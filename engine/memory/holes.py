@@ -83,10 +83,11 @@ class Holes:
             return None
         return self._offsets[index], self._ends[self._offsets[index]]
 
-    def carve(self, hole: int, start: int, end: int) -> None:
-        """Take a range out of the hole at `hole`; what is left on either side stays one."""
-        hole_end = self._ends[hole]
-        assert hole <= start < end <= hole_end, "a range is carved from one hole"
+    def carve(self, start: int, end: int) -> None:
+        """Take a range out of the hole around it; what is left on either side stays one."""
+        around = self.around(start)
+        assert around and start < end <= around[1], "a range is carved from one hole"
+        hole, hole_end = around
         self._remove(hole)
         if hole < start:
             self._insert(hole, start)
