@@ -98,10 +98,17 @@ def _distance(a: Points, b: Points) -> float:
     return float(np.hypot(*(a - b)))
 
 
-def direction_input(crop: Pixels) -> Tensor32:
-    """Return a line as the direction network wants it, `(3, 48, 192)`."""
-    width = min(DIRECTION_WIDTH, _line_width(crop))
-    return padded(resized(crop, width, LINE_HEIGHT), DIRECTION_WIDTH, LINE_HEIGHT)
+def direction_windows(crop: Pixels) -> list[Tensor32]:
+    """Return views of a line as the direction network wants them, each `(3, 48, 192)`.
+
+    A line that is too wide shows its start and its end: squeezed into the
+    width it is mistaken about twice as often.
+    """
+    image = resized(crop, _line_width(crop), LINE_HEIGHT)
+    ends = (
+        [image] if image.shape[1] <= DIRECTION_WIDTH else [image, image[:, -DIRECTION_WIDTH:]]
+    )
+    return [padded(end[:, :DIRECTION_WIDTH], DIRECTION_WIDTH, LINE_HEIGHT) for end in ends]
 
 
 def chunk_lines(crops: Sequence[Pixels]) -> tuple[Chunk, ...]:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sample_models.layers import Affine, ChannelGate, depthwise
+from sample_models.layers import Affine, ChannelGate, channels_last, depthwise
 
 # Per stage of the backbone: (channels in, channels out, kernel, stride, gated).
 STAGES: tuple[tuple[tuple[int, int, int, int, bool], ...], ...] = (
@@ -111,7 +111,7 @@ class DetectorNet(nn.Module):
             x: float32 (batch, 3, height, width), BGR in [-1, 1], sides
                 multiples of 32.
         """
-        y = self.head(self._pyramid(self._features(x)))
+        y = self.head(self._pyramid(self._features(channels_last(x))))
         y = functional.relu(self.enlarge(functional.relu(y)))
         return self.finish(y).sigmoid()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sample_models.layers import ChannelGate, depthwise
+from sample_models.layers import ChannelGate, channels_last, depthwise
 
 LAST_CHANNELS = 200
 CLASSES = 2
@@ -80,6 +80,7 @@ class DirectionNet(nn.Module):
         Args:
             x: float32 (batch, 3, 48, width), BGR in [-1, 1], width 192 usually.
         """
-        y = functional.hardswish(self.last(self.blocks(functional.hardswish(self.stem(x)))))
+        y = functional.hardswish(self.stem(channels_last(x)))
+        y = functional.hardswish(self.last(self.blocks(y)))
         y = functional.max_pool2d(y, 2).mean((2, 3))
         return self.classify(y).softmax(1)

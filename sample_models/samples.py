@@ -38,7 +38,7 @@ def direction_sample(seed: int) -> Sample:
     image, _ = line_image(seed)
     is_upside_down = seed % 2
     image = np.ascontiguousarray(image[::-1, ::-1]) if is_upside_down else image
-    return Sample(crops.direction_input(image)[None], np.array([is_upside_down]))
+    return Sample(crops.direction_windows(image)[0][None], np.array([is_upside_down]))
 
 
 def recognizer_sample(seed: int) -> Sample:
