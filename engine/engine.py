@@ -35,6 +35,10 @@ HOST_THREADS = 2
 F = TypeVar("F", AsyncResult, ThreadResult)
 
 
+_LaneTerms = tuple[LaneKey, int, int, int | None]
+"""A lane, the bytes of an item, and the policy's class and deadline (ns from submission)."""
+
+
 class _Tensor(Payload, Protocol):
     """Be what a caller may pass: a numpy array or a torch tensor `(items, *shape)`."""
 
@@ -73,7 +77,7 @@ class Engine:
         self._images = images
         self._specs: dict[str, ModelSpec] = {}
         self._pipelines: dict[str, Pipeline] = {}
-        self._lanes: dict[tuple[str, tuple[int, ...], object], tuple[LaneKey, int]] = {}
+        self._lanes: dict[tuple[str, tuple[int, ...], object], _LaneTerms] = {}
         self._pool = ThreadPoolExecutor(HOST_THREADS, thread_name_prefix="millpond-host")
         core = EngineCore(policy.compile())
         self._driver = LiveDriver(core, clock=clock, join=_join, recorder=recorder)
@@ -208,6 +212,7 @@ class Engine:
                 self.on_apply(new, author, reason)
             self._driver.handle(PolicyChanged(new.compile(), author, reason))
             self._policy = new
+            self._lanes = {}  # classes and deadlines may have changed
             for pipeline in self._pipelines.values():
                 admission = new.admission
                 pipeline.set_credits(admission.pages_in_flight, admission.pages_waiting)
@@ -267,26 +272,26 @@ class Engine:
         terms: tuple[int | None, int | None, bool],
     ) -> F:
         """Make the request and hand it to the driver; runs once per request."""
-        payload = cast(_Tensor, x)
         try:
-            shape = payload.shape
-            lane, item_bytes = self._lanes[model, shape[1:], payload.dtype]
+            shape = x.shape  # type: ignore[attr-defined]  # checked below: once per kind
+            lane, item_bytes, default_class, default_ns = self._lanes[
+                model, shape[1:], x.dtype  # type: ignore[attr-defined]  # as above
+            ]
         except (KeyError, AttributeError, TypeError):
-            lane, item_bytes = self._find_lane(model, x)
-            shape = payload.shape
+            lane, item_bytes, default_class, default_ns = self._find_lane(model, x)
+            shape = cast(_Tensor, x).shape
         items = shape[0]
         if not items:
             raise InputError(f"{model}: the input has no items; its first axis is 0")
         driver = self._driver
         request_id = driver.next_id()
         priority_class, deadline_ns, internal = terms
-        part = self._policy.model(model)
         if priority_class is None:
-            priority_class = part.priority_class
+            priority_class = default_class
         elif not 0 <= priority_class <= 9:
             raise InputError(f"priority_class: found {priority_class}, wanted 0 to 9")
-        if deadline_ns is None and part.deadline_ms is not None:
-            deadline_ns = self._deadline(part.deadline_ms)
+        if deadline_ns is None and default_ns is not None:
+            deadline_ns = self.clock.now_ns() + default_ns
         future.request_id = request_id
         future.on_cancel = driver.cancel
         request = Request(
@@ -299,7 +304,7 @@ class Engine:
             deadline_ns,
             internal,
         )
-        driver.submit(request, Pending(payload, future, loop))
+        driver.submit(request, Pending(cast(Payload, x), future, loop))
         return future
 
     def _deadline(self, deadline_ms: float) -> int:
@@ -307,7 +312,7 @@ class Engine:
             raise InputError(f"deadline_ms: found {deadline_ms}, wanted more than 0")
         return self.clock.now_ns() + ms_to_ns(deadline_ms)
 
-    def _find_lane(self, model: str, x: object) -> tuple[LaneKey, int]:
+    def _find_lane(self, model: str, x: object) -> _LaneTerms:
         """Check an input of a kind not seen before, and remember it."""
         spec = self._specs.get(model)
         if spec is None:
@@ -318,7 +323,14 @@ class Engine:
         shape, dtype = tuple(payload.shape), str(payload.dtype).removeprefix("torch.")
         for bucket in spec.buckets:
             if shape[1:] == bucket.shape and len(shape) > 0 and dtype == bucket.dtype:
-                found = LaneKey(model, bucket.shape, bucket.dtype), bucket.item_bytes
+                part = self._policy.model(model)
+                deadline_ms = part.deadline_ms
+                found = (
+                    LaneKey(model, bucket.shape, bucket.dtype),
+                    bucket.item_bytes,
+                    part.priority_class,
+                    None if deadline_ms is None else ms_to_ns(deadline_ms),
+                )
                 self._lanes[model, shape[1:], payload.dtype] = found
                 return found
         accepted = " or ".join(_describe(bucket) for bucket in spec.buckets)

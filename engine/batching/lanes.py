@@ -120,6 +120,15 @@ class Lane:
                 best, best_key = first, key
         return best
 
+    def best_class(self, now_ns: int, aging_ns: int) -> int:
+        """Return a class that none of its requests is more urgent than; cheap, not exact."""
+        if self.retries:
+            return 0
+        oldest = self.oldest_ns()
+        if oldest is None:
+            return self.rules.priority_class
+        return effective_class(min(self.classes), now_ns - oldest, aging_ns)
+
     def oldest_ns(self) -> int | None:
         """Return the earliest arrival among the waiting requests; None when nobody waits."""
         oldest: int | None = None
@@ -139,23 +148,41 @@ class Lane:
             (request, index of its first item, number of items), most urgent first.
         """
         taken: list[Taken] = []
+        wanted = items
+        is_single = len(self.classes) == 1
         while items > 0:
             queue = self._next_queue(now_ns, aging_ns)
             if queue is None:
                 break
+            items = self._take_from(queue, items, taken, is_single=is_single)
+        self.queued_items -= wanted - items
+        return taken
+
+    def _take_from(
+        self, queue: deque[Request], items: int, taken: list[Taken], *, is_single: bool
+    ) -> int:
+        """Take from the head of a class, all that is wanted if there is no other class.
+
+        Returns:
+            Items still wanted.
+        """
+        while queue and items > 0:
             request = queue[0]
             first = request.taken
             count = request.items - first
             if count <= items:
                 queue.popleft()
+                if not count:
+                    continue
                 self.queued_requests -= 1
             else:
                 count = items
             request.taken = first + count
             items -= count
-            self.queued_items -= count
             taken.append((request, first, count))
-        return taken
+            if not is_single:
+                break
+        return items
 
     def _next_queue(self, now_ns: int, aging_ns: int) -> deque[Request] | None:
         if len(self.classes) == 1:

@@ -102,7 +102,9 @@ class EngineCore:
         _HANDLERS[type(event)](step, event)
         if step.is_dirty:
             decide(step)
-        self._set_wake_up(step)
+        books = self._books
+        if books.wakes or books.deadlines:
+            _set_wake_up(step)
         return step.effects
 
     def state(self) -> CoreState:
@@ -117,15 +119,16 @@ class EngineCore:
         core._step = Step(core._books)
         return core
 
-    @staticmethod
-    def _set_wake_up(step: Step) -> None:
-        books = step.books
-        next_ns = books.wakes[0][0] if books.wakes else 0
-        if books.deadlines and (not next_ns or books.deadlines[0][0] < next_ns):
-            next_ns = books.deadlines[0][0]
-        if next_ns and (not books.wake_ns or next_ns < books.wake_ns):
-            books.wake_ns = next_ns
-            step.effects.append(WakeAt(next_ns))
+
+def _set_wake_up(step: Step) -> None:
+    """Ask for a wake-up at the earliest timeout or deadline, unless one is set before it."""
+    books = step.books
+    next_ns = books.wakes[0][0] if books.wakes else 0
+    if books.deadlines and (not next_ns or books.deadlines[0][0] < next_ns):
+        next_ns = books.deadlines[0][0]
+    if not books.wake_ns or next_ns < books.wake_ns:
+        books.wake_ns = next_ns
+        step.effects.append(WakeAt(next_ns))
 
 
 def _time_passed(step: Step, event: TimePassed) -> None:

@@ -30,15 +30,43 @@ def decide(step: Step) -> None:
 
 
 def _place_ready(step: Step) -> None:
+    """Place the lanes that found no place in this epoch yet, the most urgent first.
+
+    Once every place is taken only two kinds of lanes can still gain: those
+    whose model is nowhere, for a load takes no place, and those more urgent
+    than a prepared batch. Looking at no others keeps a full device cheap.
+    """
     books = step.books
-    if len(books.ready) == 1:
-        lanes = list(books.ready.values())
-    else:
-        waiting = [lane for lane in books.ready.values() if lane.tried_epoch != books.epoch]
-        lanes = sorted(waiting, key=step.urgency)
+    devices = books.devices.values()
+    lanes = [lane for lane in books.ready.values() if lane.tried_epoch != books.epoch]
+    has_place = any(d.prepared is None and d.is_open for d in devices)
+    if not has_place:
+        lanes = [lane for lane in lanes if _may_gain(step, lane)]
+    if len(lanes) > 1:
+        lanes.sort(key=step.urgency)
+    epoch = books.epoch
     for lane in lanes:
-        if lane.tried_epoch != books.epoch:
+        if books.epoch != epoch:
+            epoch = books.epoch
+            has_place = any(d.prepared is None and d.is_open for d in devices)
+        if lane.tried_epoch != epoch and (has_place or _may_gain(step, lane)):
             _place(step, lane)
+
+
+def _may_gain(step: Step, lane: Lane) -> bool:
+    """Return whether a lane could gain anything although every place is taken."""
+    aging_ns, now_ns = step.books.policy.aging_ns, step.now_ns
+    best = lane.best_class(now_ns, aging_ns)
+    is_cold = True
+    for device in step.books.devices.values():
+        if device.holds(lane.key.model):
+            is_cold = False
+            held = device.prepared
+            if held is not None and held.lane.best_class(now_ns, aging_ns) > best:
+                return True
+    if not is_cold:
+        lane.tried_epoch = step.books.epoch
+    return is_cold
 
 
 def _place(step: Step, lane: Lane) -> None:

@@ -28,16 +28,20 @@ def submitted(step: Step, event: Submitted) -> None:
     lane = books.lanes.get(request.lane) or open_lane(step, request.lane)
     model = books.models[request.lane.model]
     model.counters.submitted += 1
-    if not request.internal:
+    policy = books.policy
+    if (
+        model.queued_items + request.items > policy.queue_items
+        or books.queued_bytes + request.size_bytes > policy.queue_bytes
+        or not lane.is_servable
+    ) and not request.internal:
         found = refusal(
             request,
-            books.policy,
+            policy,
             queued_items=model.queued_items,
             queued_bytes=books.queued_bytes,
         )
-        if found is not None or not lane.is_servable:
-            _refuse(step, model, request, found or _unservable(step, lane))
-            return
+        _refuse(step, model, request, found or _unservable(step, lane))
+        return
     books.requests[request.id] = request
     if not model.queued_items:
         model.virtual_ns = max(model.virtual_ns, books.virtual_ns)
