@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.spec import Bucket, ModelSpec, PipelineSpec, StageSpec
-from sample_models import ocr, samples
+from sample_models import ocr, samples, tokens
 from sample_models.cache import CONVERTED, missing, weights_path
 from sample_models.crops import CANVAS, DIRECTION_WIDTH, LINE_HEIGHT, WIDTHS
 
@@ -44,6 +44,14 @@ def _build_ranker() -> object:
     from sample_models.ranker import build_ranker  # torch is slow to import
 
     return build_ranker()
+
+
+def _build_embedder() -> object:
+    from sample_models.embedder import build_embedder  # torch is slow to import
+
+    folder = tokens.model_folder()
+    assert folder is not None, "only listed where its package is installed"
+    return build_embedder(folder)
 
 
 MODELS: list[ModelSpec] = [
@@ -90,6 +98,17 @@ MODELS: list[ModelSpec] = [
         source="seeded random weights: three linear layers of 2048 x 2048",
     ),
 ]
+
+if tokens.model_folder() is not None:
+    MODELS.append(
+        ModelSpec(
+            name="text_embedder",
+            build=_build_embedder,
+            buckets=tuple(Bucket((length,), "int64") for length in tokens.LENGTHS),
+            inputs=samples.embedder_sample,
+            source=f"all-MiniLM-L6-v2 (Apache-2.0) from the installed package {tokens.PACKAGE}",
+        )
+    )
 
 PIPELINES: list[PipelineSpec] = [
     PipelineSpec(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.spec import Sample
-from sample_models import crops, ctc, pages
+from sample_models import crops, ctc, pages, tokens
 from sample_models.boxes import find_boxes
 from sample_models.cache import charset
 from sample_models.score import character_error_rate
@@ -58,6 +58,12 @@ def digit_sample(seed: int) -> Sample:
 def ranker_sample(seed: int) -> Sample:
     """Return a random row, float32 (1, 2048), from 0 to 1; it has no right answer."""
     return Sample(np.random.default_rng(seed).random((1, RANKER_WIDTH), np.float32))
+
+
+def embedder_sample(seed: int) -> Sample:
+    """Return a line of an invoice as tokens, int64 (1, 64); it has no right answer."""
+    text = random.Random(seed).choice(pages.invoice_lines(random.Random(seed)))
+    return Sample(tokens.tokenize([text], tokens.LENGTHS[0], tokens.vocabulary()))
 
 
 def held_out_digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
