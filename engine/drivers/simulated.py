@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from heapq import heappop, heappush
 from time import perf_counter
 
@@ -22,6 +23,7 @@ from engine.events import (
     DeviceAdded,
     Event,
     HostCopyFinished,
+    PolicyChanged,
     ProfileUpdated,
     SnapshotDue,
     Submitted,
@@ -96,11 +98,16 @@ class Simulation:
         )
 
     def _begin(self) -> int:
-        """Tell the core of all models on the host, then of devices; return how many events.
+        """Tell the core of the policy, all models on the host, then devices; count the events.
 
-        In this order, so that no device looks at every model.
+        The policy's own decision opens the log, so that the log says under
+        which policy it was made. Devices come last: none looks at every model.
         """
-        events: list[Event] = []
+        policy = self._scenario.policy
+        digest = sha256(policy.model_dump_json().encode()).hexdigest()
+        events: list[Event] = [
+            PolicyChanged(policy.compile(), "scenario", f"document {digest[:16]}")
+        ]
         for profile in self._scenario.profiles:
             events.append(HostCopyFinished(profile.key.model, 0, profile.weight_bytes))
             events.append(ProfileUpdated(profile))

@@ -189,7 +189,7 @@ class Generator:
                 return
 
     def _news(self, until_ns: int) -> LoadPlan | int | None:
-        """Return an edited plan, or when a client got its result; None: neither came in time."""
+        """Return an edited plan, or when a client got its result; None: neither in time."""
         wait_s = (until_ns - self._clock.now_ns()) / NS_PER_S
         try:
             if wait_s <= 0:

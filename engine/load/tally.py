@@ -19,7 +19,8 @@ SLIP_LIMIT_NS = 100 * NS_PER_MS
 class LoadFigures:
     """Show how a load stands.
 
-    `offered = sent + dropped`, `sent` = the five outcomes + `in_flight`.
+    `offered = sent + dropped`, `sent` = the five outcomes + `in_flight`. A result
+    counts as in flight until it is scored.
 
     Attributes:
         dropped: Never sent, because too many were under way already.
