@@ -41,7 +41,7 @@ def find_boxes(probability: NDArray[np.float32]) -> list[Points]:
     if not len(runs.row):
         return []
     labels = label_runs(runs)
-    scores = _mean_probability(probability, runs, labels)
+    scores = _mean_probability(probability, runs, labels=labels)
     boxes: list[Points] = []
     order = np.argsort(labels, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
@@ -96,7 +96,7 @@ def _dilated(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _mean_probability(
-    probability: NDArray[np.float32], runs: Runs, labels: Integers
+    probability: NDArray[np.float32], runs: Runs, *, labels: Integers
 ) -> NDArray[np.float64]:
     """Return the mean probability inside each component."""
     total = np.zeros((probability.shape[0], probability.shape[1] + 1))

@@ -51,16 +51,16 @@ def page_scale(image: Pixels) -> float:
 def page_canvas(image: Pixels) -> Tensor32:
     """Return the page on the detector's canvas, `(3, 768, 768)`, at its top left."""
     height, width = (max(1, round(side * page_scale(image))) for side in image.shape[:2])
-    return padded(resized(image, width, height), CANVAS, CANVAS)
+    return padded(resized(image, width, height=height), CANVAS, height=CANVAS)
 
 
-def resized(image: Pixels, width: int, height: int) -> Pixels:
+def resized(image: Pixels, width: int, *, height: int) -> Pixels:
     """Return the image at another size."""
     picture = Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR)
     return np.asarray(picture)
 
 
-def padded(image: Pixels, width: int, height: int) -> Tensor32:
+def padded(image: Pixels, width: int, *, height: int) -> Tensor32:
     """Return the image as a network wants it, zeros to its right and below.
 
     Args:
@@ -104,11 +104,13 @@ def direction_windows(crop: Pixels) -> list[Tensor32]:
     A line that is too wide shows its start and its end: squeezed into the
     width it is mistaken about twice as often.
     """
-    image = resized(crop, _line_width(crop), LINE_HEIGHT)
+    image = resized(crop, _line_width(crop), height=LINE_HEIGHT)
     ends = (
         [image] if image.shape[1] <= DIRECTION_WIDTH else [image, image[:, -DIRECTION_WIDTH:]]
     )
-    return [padded(end[:, :DIRECTION_WIDTH], DIRECTION_WIDTH, LINE_HEIGHT) for end in ends]
+    return [
+        padded(end[:, :DIRECTION_WIDTH], DIRECTION_WIDTH, height=LINE_HEIGHT) for end in ends
+    ]
 
 
 def chunk_lines(crops: Sequence[Pixels]) -> tuple[Chunk, ...]:
@@ -119,7 +121,7 @@ def chunk_lines(crops: Sequence[Pixels]) -> tuple[Chunk, ...]:
 
 
 def _chunk_line(index: int, crop: Pixels) -> list[Chunk]:
-    image = resized(crop, _line_width(crop), LINE_HEIGHT)
+    image = resized(crop, _line_width(crop), height=LINE_HEIGHT)
     cuts = find_cuts(image)
     starts = [(0, False), *cuts]
     ends = [start for start, _ in cuts] + [image.shape[1]]

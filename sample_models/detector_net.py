@@ -41,7 +41,7 @@ class Block(nn.Module):
 
     def __init__(self, cin: int, cout: int, *, kernel: int, stride: int, gated: bool) -> None:
         super().__init__()
-        self.spatial = depthwise(cin, kernel, stride)
+        self.spatial = depthwise(cin, kernel, stride=stride)
         self.middle = ScaledHardswish() if stride == 1 else nn.Identity()
         self.gate = ChannelGate(cin, 1 / 6) if gated else nn.Identity()
         self.mix = nn.Conv2d(cin, cout, 1)
@@ -55,7 +55,7 @@ class Block(nn.Module):
 class GatedConvolution(nn.Module):
     """Convolve without a bias and add the gated result to the plain one."""
 
-    def __init__(self, cin: int, cout: int, kernel: int) -> None:
+    def __init__(self, cin: int, cout: int, *, kernel: int) -> None:
         super().__init__()
         self.convolution = nn.Conv2d(cin, cout, kernel, padding=kernel // 2, bias=False)
         self.gate = ChannelGate(cout, 0.2)
@@ -94,11 +94,12 @@ class DetectorNet(nn.Module):
         )
         # Both lists run from the coarsest level to the finest.
         self.inputs = nn.ModuleList(
-            GatedConvolution(channels, PYRAMID_CHANNELS, 1)
+            GatedConvolution(channels, PYRAMID_CHANNELS, kernel=1)
             for channels in reversed(LATERAL_CHANNELS)
         )
         self.outputs = nn.ModuleList(
-            GatedConvolution(PYRAMID_CHANNELS, HEAD_CHANNELS, 3) for _ in LATERAL_CHANNELS
+            GatedConvolution(PYRAMID_CHANNELS, HEAD_CHANNELS, kernel=3)
+            for _ in LATERAL_CHANNELS
         )
         self.head = nn.Conv2d(PYRAMID_CHANNELS, HEAD_CHANNELS, 3, padding=1)
         self.enlarge = nn.ConvTranspose2d(HEAD_CHANNELS, HEAD_CHANNELS, 2, 2)

@@ -49,7 +49,7 @@ class InvertedResidual(nn.Module):
         super().__init__()
         self.activate = functional.hardswish if shape.smooth else functional.relu
         self.expand = nn.Conv2d(shape.cin, shape.wide, 1)
-        self.spatial = depthwise(shape.wide, shape.kernel, shape.stride)
+        self.spatial = depthwise(shape.wide, shape.kernel, stride=shape.stride)
         self.gate = ChannelGate(shape.wide, GATE_SLOPE) if shape.gated else nn.Identity()
         self.project = nn.Conv2d(shape.wide, shape.cout, 1)
         self.is_residual = shape.stride == 1 and shape.cin == shape.cout

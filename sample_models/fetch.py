@@ -170,7 +170,7 @@ def _convert(name: str) -> bool:
             f"cannot convert {name} ({error}): run `{sys.executable} -m pip install onnx`, "
             f"then `{cache.FETCH}` again"
         ) from error
-    save_weights(state, weights, made_from)
+    save_weights(state, weights, metadata=made_from)
     return True
 
 

@@ -43,7 +43,7 @@ class ChannelGate(nn.Module):
         return x * (gate * self.slope + 0.5).clamp(0.0, 1.0)
 
 
-def depthwise(channels: int, kernel: int, stride: int | tuple[int, int]) -> nn.Conv2d:
+def depthwise(channels: int, kernel: int, *, stride: int | tuple[int, int]) -> nn.Conv2d:
     """Return a convolution that keeps the channels apart and the size, but for its stride."""
     return nn.Conv2d(channels, channels, kernel, stride, kernel // 2, groups=channels)
 

@@ -33,7 +33,9 @@ def build_network(make: Callable[[], nn.Module], path: Path) -> nn.Module:
     return network.eval().requires_grad_(False)
 
 
-def save_weights(state: Mapping[str, Tensor], path: Path, metadata: Mapping[str, str]) -> None:
+def save_weights(
+    state: Mapping[str, Tensor], path: Path, *, metadata: Mapping[str, str]
+) -> None:
     """Write weights in one step, so that a reader never sees half a file.
 
     They stay float32: half precision would halve a file that is not part of

@@ -147,7 +147,10 @@ def prepare_recognition(context: object) -> tuple[object, ...]:
     chunks = _page(context).chunks
     return tuple(
         np.stack(
-            [crops.padded(chunks[index].image, width, crops.LINE_HEIGHT) for index in indices]
+            [
+                crops.padded(chunks[index].image, width, height=crops.LINE_HEIGHT)
+                for index in indices
+            ]
         )
         for width, indices in _by_width(chunks)
     )
@@ -160,7 +163,7 @@ def combine_recognition(context: object, outputs: Sequence[object]) -> object:
     for (_, indices), output in zip(_by_width(page.chunks), outputs, strict=True):
         for index, steps in zip(indices, _array(output), strict=True):
             pieces[index] = ctc.decode(steps, charset())
-    lines = [_line(page, index, pieces) for index in range(len(page.boxes))]
+    lines = [_line(page, index, pieces=pieces) for index in range(len(page.boxes))]
     kept = tuple(line for line in lines if line.text and line.score >= TEXT_THRESHOLD)
     return replace(page, lines=kept, chunks=())
 
@@ -177,7 +180,7 @@ def _by_width(chunks: Sequence[Chunk]) -> list[tuple[int, list[int]]]:
     return [(w, [i for i, chunk in enumerate(chunks) if chunk.width == w]) for w in widths]
 
 
-def _line(page: Page, line: int, pieces: dict[int, tuple[str, float]]) -> Line:
+def _line(page: Page, line: int, *, pieces: dict[int, tuple[str, float]]) -> Line:
     """Join the pieces of one line; its score weighs them by their characters."""
     text, score_sum = "", 0.0
     for index, chunk in enumerate(page.chunks):

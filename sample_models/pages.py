@@ -98,7 +98,7 @@ def invoice(seed: int, look: Look | None = None) -> KnownPage:
         chance.random() < UPSIDE_DOWN_SHARE,
     )
     noise_seed = chance.getrandbits(32)
-    return KnownPage(draw_page(lines, look or seeded, noise_seed), "\n".join(lines))
+    return KnownPage(draw_page(lines, look or seeded, noise_seed=noise_seed), "\n".join(lines))
 
 
 def invoice_lines(chance: random.Random) -> list[str]:
@@ -122,7 +122,7 @@ def invoice_lines(chance: random.Random) -> list[str]:
     ]
 
 
-def draw_page(lines: list[str], look: Look, noise_seed: int) -> NDArray[np.uint8]:
+def draw_page(lines: list[str], look: Look, *, noise_seed: int) -> NDArray[np.uint8]:
     """Return the lines as they look on paper, uint8 (height, width, 3)."""
     font = ImageFont.load_default(look.font_px)
     pitch = round(look.font_px * 1.7)

@@ -59,7 +59,7 @@ class Block(nn.Module):
         self, cin: int, cout: int, *, stride: int | tuple[int, int], gated: bool
     ) -> None:
         super().__init__()
-        self.spatial = depthwise(cin, 3, stride)
+        self.spatial = depthwise(cin, 3, stride=stride)
         self.gate = ChannelGate(cin, 1 / 6) if gated else nn.Identity()
         self.expand = nn.Conv2d(cin, 2 * cin, 1)
         self.project = nn.Conv2d(2 * cin, cout, 1)

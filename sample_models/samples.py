@@ -45,7 +45,7 @@ def recognizer_sample(seed: int) -> Sample:
     """Return a line, float32 (1, 3, 48, its bucket's width), and its text."""
     image, text = line_image(seed)
     chunk = crops.chunk_lines([image])[0]
-    return Sample(crops.padded(chunk.image, chunk.width, crops.LINE_HEIGHT)[None], text)
+    return Sample(crops.padded(chunk.image, chunk.width, height=crops.LINE_HEIGHT)[None], text)
 
 
 def digit_sample(seed: int) -> Sample:
@@ -63,7 +63,7 @@ def ranker_sample(seed: int) -> Sample:
 def embedder_sample(seed: int) -> Sample:
     """Return a line of an invoice as tokens, int64 (1, 64); it has no right answer."""
     text = random.Random(seed).choice(pages.invoice_lines(random.Random(seed)))
-    return Sample(tokens.tokenize([text], tokens.LENGTHS[0], tokens.vocabulary()))
+    return Sample(tokens.tokenize([text], tokens.LENGTHS[0], numbers=tokens.vocabulary()))
 
 
 def held_out_digits() -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -80,7 +80,7 @@ def line_image(seed: int) -> tuple[NDArray[np.uint8], str]:
     """
     chance = random.Random(seed)
     text = chance.choice(pages.invoice_lines(chance)[1:])
-    image = pages.draw_page([text], LINE_LOOK, chance.getrandbits(32))
+    image = pages.draw_page([text], LINE_LOOK, noise_seed=chance.getrandbits(32))
     return image[LINE_MARGIN:-LINE_MARGIN, LINE_MARGIN:-LINE_MARGIN], text
 
 

@@ -42,7 +42,7 @@ def vocabulary() -> Mapping[str, int]:
 
 
 def tokenize(
-    sentences: Sequence[str], length: int, numbers: Mapping[str, int]
+    sentences: Sequence[str], length: int, *, numbers: Mapping[str, int]
 ) -> NDArray[np.int64]:
     """Return int64 (sentences, length): each padded with zeros or cut to `length` tokens."""
     rows = np.zeros((len(sentences), length), np.int64)

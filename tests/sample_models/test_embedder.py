@@ -17,12 +17,12 @@ NUMBERS = {
 
 
 def test_words_are_split_into_their_longest_known_pieces():
-    rows = tokens.tokenize(["Café payments!", "12 xyz"], 8, NUMBERS)
+    rows = tokens.tokenize(["Café payments!", "12 xyz"], 8, numbers=NUMBERS)
     assert rows.tolist() == [[2, 4, 5, 6, 7, 8, 3, 0], [2, 9, 1, 3, 0, 0, 0, 0]]
 
 
 def test_a_long_sentence_is_cut_and_still_ends():
-    row = tokens.tokenize(["pay " * 50], 6, NUMBERS)[0]
+    row = tokens.tokenize(["pay " * 50], 6, numbers=NUMBERS)[0]
     assert row.tolist() == [2, 5, 5, 5, 5, 3]
 
 
@@ -31,7 +31,7 @@ def test_sentences_of_one_meaning_lie_close_at_any_length(run: Run):
         pytest.skip(f"the package {tokens.PACKAGE} is not installed")
     sentences = ["The invoice is due.", "The bill must be paid.", "Cats sleep all day."]
     long, short = (
-        run("text_embedder", tokens.tokenize(sentences, length, tokens.vocabulary()))
+        run("text_embedder", tokens.tokenize(sentences, length, numbers=tokens.vocabulary()))
         for length in tokens.LENGTHS
     )
     np.testing.assert_allclose(long, short, rtol=0, atol=1e-5)

@@ -131,7 +131,7 @@ def test_a_crop_is_the_inside_of_its_box_and_a_tall_one_is_laid_down():
 
 def test_an_image_is_padded_with_zeros_and_its_colours_are_turned_round():
     image = np.array([[[255, 0, 0], [0, 0, 255]]], np.uint8)
-    canvas = crops.padded(image, 4, 3)
+    canvas = crops.padded(image, 4, height=3)
     assert canvas.shape == (3, 3, 4) and canvas.dtype == np.float32
     np.testing.assert_array_equal(canvas[:, 0, 0], [-1, -1, 1])
     np.testing.assert_array_equal(canvas[:, 0, 1], [1, -1, -1])
@@ -147,9 +147,9 @@ def test_a_line_goes_to_the_narrowest_bucket_that_holds_it(width: int, bucket: i
 
 def test_a_long_line_is_cut_between_words_and_loses_no_column():
     text = "a line of many words " * 8
-    image = pages.draw_page([text], pages.Look(font_px=30), 0)[20:-20]
+    image = pages.draw_page([text], pages.Look(font_px=30), noise_seed=0)[20:-20]
     pieces = crops.chunk_lines([image])
-    whole = crops.resized(image, -(-48 * image.shape[1] // image.shape[0]), 48)
+    whole = crops.resized(image, -(-48 * image.shape[1] // image.shape[0]), height=48)
     assert len(pieces) > 1
     np.testing.assert_array_equal(np.concatenate([p.image for p in pieces], 1), whole)
     assert [p.follows_gap for p in pieces] == [False, *[True] * (len(pieces) - 1)]

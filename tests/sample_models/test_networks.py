@@ -41,7 +41,10 @@ def line_input(width: int) -> np.ndarray:
     """Return three real lines in one bucket."""
     lines = [samples.line_image(seed)[0] for seed in range(3)]
     return np.stack(
-        [crops.padded(crops.resized(line, width - 9, 48), width, 48) for line in lines]
+        [
+            crops.padded(crops.resized(line, width - 9, height=48), width, height=48)
+            for line in lines
+        ]
     )
 
 

@@ -79,7 +79,7 @@ def test_a_line_longer_than_the_widest_bucket_is_read_in_pieces(read: Read):
         "Please note that this line is much longer than those which usually stand on a page, "
         "so that it needs two pieces"
     )
-    image = pages.draw_page([text], pages.Look(font_px=28), 0)
+    image = pages.draw_page([text], pages.Look(font_px=28), noise_seed=0)
     result = read(image)
     (line,) = result.lines
     left, right = line.box[0][0], line.box[1][0]
