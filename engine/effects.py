@@ -14,13 +14,18 @@ Part = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class RunBatch:
-    """Run the parts as one batch on the device's worker; ends in batch finished or failed."""
+    """Run the parts as one batch on the device's worker; ends in batch finished or failed.
+
+    Attributes:
+        is_whole: No request in it is split.
+    """
 
     batch_id: int
     device: str
     lane: LaneKey
     items: int
     parts: tuple[Part, ...]
+    is_whole: bool
     lease_offset: int | None
     lease_bytes: int
 

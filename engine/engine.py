@@ -7,14 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Protocol, TypeVar, cast
-
-import numpy as np
+from typing import TypeVar, cast
 
 from engine.decisions import Decision
-from engine.drivers.completion import AsyncResult, Pending, ThreadResult
+from engine.drivers.completion import AsyncResult, ThreadResult
+from engine.drivers.inputs import Inputs, check_models, join
 from engine.drivers.live import LiveDriver
-from engine.drivers.pipelines import Pipeline
+from engine.drivers.pipelines import CallTerms, Pipeline
 from engine.errors import InputError, PolicyError
 from engine.events import (
     Command,
@@ -28,25 +27,12 @@ from engine.ports import Clock, Device, ModelImages, Payload, Recorder
 from engine.request import Request
 from engine.scheduler.core import EngineCore
 from engine.snapshot import Snapshot
-from engine.spec import Bucket, LaneKey, ModelSpec, PipelineSpec
+from engine.spec import ModelSpec, PipelineSpec
 from engine.units import MIB, ms_to_ns
 
 HOST_THREADS = 2
+MAX_DEADLINE_MS = 1e9
 F = TypeVar("F", AsyncResult, ThreadResult)
-
-
-_LaneTerms = tuple[LaneKey, int, int, int | None]
-"""A lane, the bytes of an item, and the policy's class and deadline (ns from submission)."""
-
-
-class _Tensor(Payload, Protocol):
-    """Be what a caller may pass: a numpy array or a torch tensor `(items, *shape)`."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    @property
-    def dtype(self) -> object: ...
 
 
 class Engine:
@@ -75,12 +61,11 @@ class Engine:
         self._policy = policy
         self._apply_lock = threading.Lock()
         self._images = images
-        self._specs: dict[str, ModelSpec] = {}
+        self._inputs = Inputs(policy)
         self._pipelines: dict[str, Pipeline] = {}
-        self._lanes: dict[tuple[str, tuple[int, ...], object], _LaneTerms] = {}
         self._pool = ThreadPoolExecutor(HOST_THREADS, thread_name_prefix="millpond-host")
         core = EngineCore(policy.compile())
-        self._driver = LiveDriver(core, clock=clock, join=_join, recorder=recorder)
+        self._driver = LiveDriver(core, clock=clock, join=join, recorder=recorder)
         self._kinds = sorted({device.spec.kind for device in devices})
         self._devices = tuple(device.spec for device in devices)
         for device in devices:
@@ -94,7 +79,7 @@ class Engine:
     @property
     def models(self) -> Mapping[str, ModelSpec]:
         """Return the models that can be asked, by name."""
-        return self._specs
+        return self._inputs.specs
 
     @property
     def pipelines(self) -> Mapping[str, Pipeline]:
@@ -107,13 +92,12 @@ class Engine:
         Raises:
             InputError: The name is taken, or the model cannot be built.
         """
-        if spec.name in self._specs:
-            raise InputError(f"{spec.name}: a model of that name is there already; rename one")
+        check_models(self._inputs.specs, spec.name)
         image = self._images.add(spec, self._kinds)
         self._driver.handle(HostCopyFinished(spec.name, image.build_ns, image.size_bytes))
         for profile in image.profiles:
             self._driver.handle(ProfileUpdated(profile))
-        self._specs[spec.name] = spec
+        self._inputs.specs[spec.name] = spec
 
     def add_pipeline(self, spec: PipelineSpec) -> None:
         """Offer a pipeline whose models are there.
@@ -121,7 +105,7 @@ class Engine:
         Raises:
             InputError: One of its models is missing.
         """
-        absent = [name for name in spec.models if name not in self._specs]
+        absent = [name for name in spec.models if name not in self._inputs.specs]
         if absent:
             raise InputError(f"{spec.name}: needs {', '.join(absent)}; add these models first")
         admission = self._policy.admission
@@ -168,9 +152,13 @@ class Engine:
         deadline_ms: float | None = None,
     ) -> Future[object]:
         """Queue a batch of items and return the future of its output; see `infer`."""
-        deadline_ns = None if deadline_ms is None else self._deadline(deadline_ms)
-        future = ThreadResult()
-        return self._queue(model, x, future, None, (priority_class, deadline_ns, False))
+        return self._queue(
+            model,
+            x,
+            future=ThreadResult(),
+            priority_class=priority_class,
+            deadline_ms=deadline_ms,
+        )
 
     def infer_async(
         self,
@@ -181,10 +169,10 @@ class Engine:
         deadline_ms: float | None = None,
     ) -> AsyncResult:
         """Queue a batch of items from a coroutine and return what to await; see `infer`."""
-        loop = asyncio.get_running_loop()
-        deadline_ns = None if deadline_ms is None else self._deadline(deadline_ms)
-        future = AsyncResult(loop=loop)
-        return self._queue(model, x, future, loop, (priority_class, deadline_ns, False))
+        future = AsyncResult(loop=asyncio.get_running_loop())
+        return self._queue(
+            model, x, future=future, priority_class=priority_class, deadline_ms=deadline_ms
+        )
 
     def apply(self, policy: Policy, *, author: str, reason: str, expected_version: int) -> int:
         """Put a policy in force between two steps of the core; nothing is restarted or dropped.
@@ -212,7 +200,7 @@ class Engine:
                 self.on_apply(new, author, reason)
             self._driver.handle(PolicyChanged(new.compile(), author, reason))
             self._policy = new
-            self._lanes = {}  # classes and deadlines may have changed
+            self._inputs.follow(new)
             for pipeline in self._pipelines.values():
                 admission = new.admission
                 pipeline.set_credits(admission.pages_in_flight, admission.pages_waiting)
@@ -226,8 +214,8 @@ class Engine:
         Raises:
             InputError: Unknown model or device.
         """
-        if model and model not in self._specs:
-            raise InputError(self._unknown(model))
+        if model and model not in self._inputs.specs:
+            raise InputError(self._inputs.unknown(model))
         names = [spec.name for spec in self._devices]
         if device and device not in names:
             raise InputError(f"{device}: no such device; there are {', '.join(names)}")
@@ -258,87 +246,66 @@ class Engine:
         self._driver.close(grace_s)
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _call(
-        self, model: str, x: object, priority_class: int | None, deadline_ns: int | None
-    ) -> Future[object]:
-        return self._queue(model, x, ThreadResult(), None, (priority_class, deadline_ns, True))
+    def _call(self, model: str, x: object, *, terms: CallTerms) -> Future[object]:
+        """Submit a call of a pipeline's stage; it is never refused."""
+        lane = self._inputs.terms(model, x)
+        priority_class, deadline_ns = terms
+        if priority_class is None:
+            priority_class = lane.priority_class
+        driver = self._driver
+        future = ThreadResult()
+        future.payload = payload = cast(Payload, x)
+        size_bytes = len(payload) * lane.item_bytes
+        request = Request(
+            driver.next_id(),
+            lane.lane,
+            len(payload),
+            size_bytes,
+            priority_class,
+            0,
+            deadline_ns,
+        )
+        request.internal = True
+        driver.submit(request, future)
+        return future
 
     def _queue(
         self,
         model: str,
         x: object,
+        *,
         future: F,
-        loop: asyncio.AbstractEventLoop | None,
-        terms: tuple[int | None, int | None, bool],
+        priority_class: int | None,
+        deadline_ms: float | None,
     ) -> F:
-        """Make the request and hand it to the driver; runs once per request."""
-        try:
-            shape = x.shape  # type: ignore[attr-defined]  # checked below: once per kind
-            lane, item_bytes, default_class, default_ns = self._lanes[
-                model, shape[1:], x.dtype  # type: ignore[attr-defined]  # as above
-            ]
-        except (KeyError, AttributeError, TypeError):
-            lane, item_bytes, default_class, default_ns = self._find_lane(model, x)
-            shape = cast(_Tensor, x).shape
-        items = shape[0]
-        if not items:
-            raise InputError(f"{model}: the input has no items; its first axis is 0")
-        driver = self._driver
-        request_id = driver.next_id()
-        priority_class, deadline_ns, internal = terms
+        """Check what a caller wants of a request and send it; runs once per request."""
+        lane = self._inputs.terms(model, x)
         if priority_class is None:
-            priority_class = default_class
+            priority_class = lane.priority_class
         elif not 0 <= priority_class <= 9:
             raise InputError(f"priority_class: found {priority_class}, wanted 0 to 9")
-        if deadline_ns is None and default_ns is not None:
-            deadline_ns = self.clock.now_ns() + default_ns
-        future.request_id = request_id
-        future.on_cancel = driver.cancel
+        deadline_ns = lane.deadline_ns
+        if deadline_ms is not None:
+            if not 0 < deadline_ms < MAX_DEADLINE_MS:
+                raise InputError(f"deadline_ms: found {deadline_ms}, wanted more than 0")
+            deadline_ns = ms_to_ns(deadline_ms)
+        if deadline_ns is not None:
+            deadline_ns += self.clock.now_ns()
+        driver = self._driver
+        payload = cast(Payload, x)
+        items = len(payload)
+        future.payload = payload
         request = Request(
-            request_id,
-            lane,
+            driver.next_id(),
+            lane.lane,
             items,
-            items * item_bytes,
+            items * lane.item_bytes,
             priority_class,
             0,
             deadline_ns,
-            internal,
         )
-        driver.submit(request, Pending(cast(Payload, x), future, loop))
+        driver.submit(request, future)
         return future
-
-    def _deadline(self, deadline_ms: float) -> int:
-        if not deadline_ms > 0:
-            raise InputError(f"deadline_ms: found {deadline_ms}, wanted more than 0")
-        return self.clock.now_ns() + ms_to_ns(deadline_ms)
-
-    def _find_lane(self, model: str, x: object) -> _LaneTerms:
-        """Check an input of a kind not seen before, and remember it."""
-        spec = self._specs.get(model)
-        if spec is None:
-            raise InputError(self._unknown(model))
-        if not (hasattr(x, "shape") and hasattr(x, "dtype")):
-            raise InputError(f"{model}: wanted an array or tensor, found {type(x).__name__}")
-        payload = cast(_Tensor, x)
-        shape, dtype = tuple(payload.shape), str(payload.dtype).removeprefix("torch.")
-        for bucket in spec.buckets:
-            if shape[1:] == bucket.shape and len(shape) > 0 and dtype == bucket.dtype:
-                part = self._policy.model(model)
-                deadline_ms = part.deadline_ms
-                found = (
-                    LaneKey(model, bucket.shape, bucket.dtype),
-                    bucket.item_bytes,
-                    part.priority_class,
-                    None if deadline_ms is None else ms_to_ns(deadline_ms),
-                )
-                self._lanes[model, shape[1:], payload.dtype] = found
-                return found
-        accepted = " or ".join(_describe(bucket) for bucket in spec.buckets)
-        raise InputError(f"{model}: found {dtype} {shape}, wanted {accepted}")
-
-    def _unknown(self, model: str) -> str:
-        known = ", ".join(sorted(self._specs)) or "none yet"
-        return f"{model}: no such model; there are {known}"
 
     def _check_devices(self, policy: Policy) -> None:
         sizes = {spec.name: spec.pool_bytes for spec in self._devices}
@@ -352,23 +319,3 @@ class Engine:
                     f"devices.{name}.pool_mib: found {part.pool_mib:g}, the arena was made "
                     f"for {sizes[name] / MIB:g}; restart with a larger device to grow it"
                 )
-
-
-def _describe(bucket: Bucket) -> str:
-    return f"{bucket.dtype} (items, {', '.join(map(str, bucket.shape))})"
-
-
-def _join(outputs: Sequence[Payload]) -> Payload:
-    """Put the outputs of a split request together, in order."""
-    first = outputs[0]
-    if isinstance(first, np.ndarray):
-        return cast(Payload, np.concatenate(cast(Sequence[np.ndarray], outputs)))
-    joiner = getattr(first, "new_empty", None)
-    assert joiner is not None, "outputs are arrays or tensors"
-    rows = sum(len(one) for one in outputs)
-    joined = joiner((rows, *cast(_Tensor, first).shape[1:]))
-    start = 0
-    for one in outputs:
-        joined[start : start + len(one)] = one
-        start += len(one)
-    return cast(Payload, joined)

@@ -30,9 +30,13 @@ class FailureKind(StrEnum):
     DEVICE_LOST = "device_lost"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Submitted:
-    """A request came in; the core owns the object from now on."""
+    """A request came in; the core owns the object from now on.
+
+    Not frozen like the others: it is made once per request, and freezing
+    doubles what that costs.
+    """
 
     request: Request
 

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from engine.metrics import Counters, LatencyHistogram
 from engine.policy import ModelRules
 from engine.request import FINAL, Request
 from engine.spec import LaneKey
@@ -45,6 +46,33 @@ class RetryGroup:
 
 
 @dataclass(slots=True)
+class ModelBooks:
+    """Hold one model: its rules, lanes, counters, and its share of the devices' time.
+
+    Attributes:
+        virtual_ns: Time it used, divided by its weight; the lowest goes first in a class.
+        caps: Largest batch after an out-of-memory error, by kind of device.
+        is_refusing: Its last submission was refused; the onset was recorded.
+    """
+
+    name: str
+    serial: int
+    rules: ModelRules
+    lanes: list[Lane] = field(default_factory=list)
+    counters: Counters = field(default_factory=Counters)
+    latency: LatencyHistogram = field(default_factory=LatencyHistogram)
+    queueing: LatencyHistogram = field(default_factory=LatencyHistogram)
+    service: LatencyHistogram = field(default_factory=LatencyHistogram)
+    queued_items: int = 0
+    running_items: int = 0
+    virtual_ns: int = 0
+    weight_bytes: int = 0
+    host_bytes: int = 0
+    caps: dict[str, int] = field(default_factory=dict)
+    is_refusing: bool = False
+
+
+@dataclass(slots=True)
 class Lane:
     """Queue the requests of one model, item shape and dtype.
 
@@ -68,7 +96,7 @@ class Lane:
 
     key: LaneKey
     serial: int
-    rules: ModelRules
+    model: ModelBooks
     classes: dict[int, deque[Request]] = field(default_factory=dict)
     queued_items: int = 0
     queued_requests: int = 0
@@ -81,6 +109,11 @@ class Lane:
     expected_ns: int = 0
     is_blocked: bool = False
     is_servable: bool = True
+
+    @property
+    def rules(self) -> ModelRules:
+        """Return the rules of its model."""
+        return self.model.rules
 
     @property
     def waits_patiently(self) -> bool:

@@ -21,12 +21,20 @@ _OUTCOMES: dict[str, Callable[[str], EngineError]] = {
 
 
 class AsyncResult(asyncio.Future[object]):
-    """Be the future of an asyncio caller; cancelling it cancels the request."""
+    """Be the future of an asyncio caller; cancelling it cancels the request.
 
-    __slots__ = ("on_cancel", "request_id")
+    It also holds what only the driver knows of the request, so that one
+    object per request is enough: `payload`, and `output`, which the worker
+    sets; `outputs` instead, by index of the first item, when it was split.
+    """
+
+    __slots__ = ("on_cancel", "output", "outputs", "payload", "request_id")
 
     request_id: int
     on_cancel: Callable[[int], None]
+    payload: Payload
+    output: Payload
+    outputs: dict[int, Payload] | None
 
     def cancel(self, msg: object | None = None) -> bool:
         """Cancel the wait and the request behind it."""
@@ -37,10 +45,13 @@ class AsyncResult(asyncio.Future[object]):
 
 
 class ThreadResult(Future[object]):
-    """Be the future of a caller with threads; cancelling it cancels the request."""
+    """Be the future of a caller with threads; see `AsyncResult`."""
 
     request_id: int
     on_cancel: Callable[[int], None]
+    payload: Payload
+    output: Payload
+    outputs: dict[int, Payload] | None
 
     def cancel(self) -> bool:
         """Cancel the wait and the request behind it."""
@@ -52,27 +63,10 @@ class ThreadResult(Future[object]):
         return True
 
 
-class Pending:
-    """Hold what only the driver knows of a request: its payload, its caller, its outputs.
+Pending = AsyncResult | ThreadResult
+"""A request between submission and result."""
 
-    `output` is set by the worker; `outputs` instead when the request was split,
-    by index of the first item.
-    """
-
-    __slots__ = ("future", "loop", "output", "outputs", "payload")
-
-    def __init__(
-        self,
-        payload: Payload,
-        future: AsyncResult | ThreadResult,
-        loop: asyncio.AbstractEventLoop | None,
-    ) -> None:
-        """Keep a request's payload until it is resolved or rejected."""
-        self.payload = payload
-        self.future = future
-        self.loop = loop
-        self.output: Payload | None = None
-        self.outputs: dict[int, Payload] | None = None
+_Work = tuple[list[Pending], EngineError | None]
 
 
 class Completion:
@@ -85,9 +79,7 @@ class Completion:
             join: Puts the outputs of a split request together again, in order.
         """
         self._join = join
-        self._queue: SimpleQueue[tuple[list[Pending], EngineError | None] | None] = (
-            SimpleQueue()
-        )
+        self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="millpond-completion")
         self._thread.start()
 
@@ -95,7 +87,7 @@ class Completion:
         """Queue results; called under the driver's lock."""
         self._queue.put((pending, None))
 
-    def reject(self, pending: list[Pending], outcome: str, message: str) -> None:
+    def reject(self, pending: list[Pending], *, outcome: str, message: str) -> None:
         """Queue rejections; called under the driver's lock."""
         self._queue.put((pending, _OUTCOMES[outcome](message)))
 
@@ -108,43 +100,32 @@ class Completion:
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
             pending, error = work
-            by_loop: dict[asyncio.AbstractEventLoop, list[Pending]] = {}
+            by_loop: dict[asyncio.AbstractEventLoop, list[AsyncResult]] = {}
             for one in pending:
                 if one.outputs is not None and error is None:
                     one.output = self._join([one.outputs[i] for i in sorted(one.outputs)])
-                if one.loop is None:
-                    _settle_thread(one, error)
+                if isinstance(one, AsyncResult):
+                    by_loop.setdefault(one.get_loop(), []).append(one)
                 else:
-                    by_loop.setdefault(one.loop, []).append(one)
+                    _settle([one], error)
             for loop, group in by_loop.items():
-                _wake(loop, group, error)
+                _wake(loop, group, error=error)
 
 
 def _wake(
-    loop: asyncio.AbstractEventLoop, group: list[Pending], error: EngineError | None
+    loop: asyncio.AbstractEventLoop, group: list[AsyncResult], *, error: EngineError | None
 ) -> None:
     try:
-        loop.call_soon_threadsafe(_settle_loop, group, error)
+        loop.call_soon_threadsafe(_settle, group, error)
     except RuntimeError:
         _LOG.warning("%d results had no taker: their event loop is closed", len(group))
 
 
-def _settle_loop(group: list[Pending], error: EngineError | None) -> None:
+def _settle(group: Sequence[Pending], error: EngineError | None) -> None:
     for one in group:
-        future = one.future
-        if future.done():
+        if one.done():
             continue
         if error is None:
-            future.set_result(one.output)
+            one.set_result(one.output)
         else:
-            future.set_exception(error)
-
-
-def _settle_thread(one: Pending, error: EngineError | None) -> None:
-    future = one.future
-    if future.done():
-        return
-    if error is None:
-        future.set_result(one.output)
-    else:
-        future.set_exception(error)
+            one.set_exception(error)

@@ -46,7 +46,7 @@ class DeviceLines:
     """
 
     def __init__(
-        self, device: Device, clock: Clock, tell: Callable[[Event], list[Effect]]
+        self, device: Device, clock: Clock, *, tell: Callable[[Event], list[Effect]]
     ) -> None:
         """Start both threads.
 
@@ -104,7 +104,7 @@ class DeviceLines:
             if failure is not FailureKind.ERROR:
                 _LOG.warning("batch %d on %s: %s", batch.batch_id, batch.device, message)
             return BatchFailed(batch.batch_id, clock.now_ns() - started_ns, failure, message)
-        _keep(batch, entries, outputs)
+        _keep(batch, entries, outputs=outputs)
         return BatchFinished(batch.batch_id, clock.now_ns() - started_ns)
 
     def _load(self, effect: LoadWeights) -> Event:
@@ -153,10 +153,12 @@ class DeviceLines:
 
 def _inputs(batch: RunBatch, entries: list[Pending]) -> list[Payload]:
     """Return one payload per part: whole for a whole request, a slice for a split one."""
+    if batch.is_whole:
+        return [entry.payload for entry in entries]
     inputs: list[Payload] = []
     for (_, first, items), entry in zip(batch.parts, entries, strict=True):
         payload = entry.payload
-        if first or items != len(payload):
+        if items != len(payload):
             payload = payload[first : first + items]
             if entry.outputs is None:
                 entry.outputs = {}
@@ -164,7 +166,11 @@ def _inputs(batch: RunBatch, entries: list[Pending]) -> list[Payload]:
     return inputs
 
 
-def _keep(batch: RunBatch, entries: list[Pending], outputs: Sequence[Payload]) -> None:
+def _keep(batch: RunBatch, entries: list[Pending], *, outputs: Sequence[Payload]) -> None:
+    if batch.is_whole:
+        for entry, output in zip(entries, outputs, strict=True):
+            entry.output = output
+        return
     for (_, first, _), entry, output in zip(batch.parts, entries, outputs, strict=True):
         if entry.outputs is None:
             entry.output = output

@@ -104,33 +104,32 @@ class LiveDriver:
     def add_device(self, device: Device) -> None:
         """Start a device's threads, then let the core use it."""
         name = device.spec.name
-        self._lines[name] = DeviceLines(device, self.clock, self.handle)
+        self._lines[name] = DeviceLines(device, self.clock, tell=self.handle)
         self.handle(DeviceAdded(device.spec))
 
     def next_id(self) -> int:
         """Return a request id that nobody had."""
         return next(self._ids)
 
-    def submit(self, request: Request, pending: Pending) -> None:
-        """Let a request in.
+    def submit(self, request: Request, future: Pending) -> None:
+        """Let a request in; its result comes by the future. Runs once per request.
+
+        Args:
+            future: Holds the payload.
 
         Raises:
             Refused: A limit bound; nothing of the request is kept.
         """
         if self._is_closing:
-            raise _closing(request)
-        self._pending[request.id] = pending
+            raise _closing(request.lane.model)
+        request_id = request.id
+        future.request_id = request_id
+        future.on_cancel = self.cancel
+        future.outputs = None
+        self._pending[request_id] = future
         effects = self.handle(Submitted(request))
         if effects:
-            for effect in effects:
-                if type(effect) is RejectRequests and request.id in effect.request_ids:
-                    raise Refused(
-                        effect.message,
-                        limit=effect.limit,
-                        wanted=effect.wanted,
-                        found=effect.found,
-                        retry_after_ms=effect.retry_after_ns / 1e6,
-                    )
+            _raise_if_refused(effects, request_id)
 
     def cancel(self, request_id: int) -> None:
         """Take a request out; without effect when it is through already."""
@@ -225,7 +224,7 @@ class LiveDriver:
         pop = self._pending.pop
         entries = [pop(request_id) for request_id in effect.request_ids]
         if effect.outcome != "refused":
-            self._completion.reject(entries, effect.outcome, effect.message)
+            self._completion.reject(entries, outcome=effect.outcome, message=effect.message)
         self._note_idle()
 
     def _note_idle(self) -> None:
@@ -261,11 +260,23 @@ class LiveDriver:
                 return
 
 
-def _closing(request: Request) -> Refused:
+def _raise_if_refused(effects: list[Effect], request_id: int) -> None:
+    for effect in effects:
+        if type(effect) is RejectRequests and request_id in effect.request_ids:
+            raise Refused(
+                effect.message,
+                limit=effect.limit,
+                wanted=effect.wanted,
+                found=effect.found,
+                retry_after_ms=effect.retry_after_ns / 1e6,
+            )
+
+
+def _closing(model: str) -> Refused:
     return Refused(
-        f"{request.lane.model}: the engine is closing; submit to another one",
+        f"{model}: the engine is closing; submit to another one",
         limit=Reason.CLOSING.value,
-        wanted=request.items,
+        wanted=1,
         found=0,
         retry_after_ms=0.0,
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from functools import partial
 from itertools import count
+from typing import Protocol
 
 from engine.errors import Cancelled, Failed, InputError, Refused
 from engine.metrics import Counters, LatencyHistogram
@@ -29,8 +30,16 @@ from engine.pipeline import (
 from engine.ports import Clock
 from engine.spec import PipelineSpec
 
-Call = Callable[[str, object, int | None, int | None], Future[object]]
-"""Submit a stage's call: (model, payload, class, deadline in ns) to its future."""
+CallTerms = tuple[int | None, int | None]
+"""A job's class and deadline (an instant in ns); None: the policy's, and none."""
+
+
+class Call(Protocol):
+    """Submit a stage's call to the engine."""
+
+    def __call__(self, model: str, x: object, *, terms: CallTerms) -> Future[object]:
+        """Return the future of the model's output; never refused."""
+        ...
 
 
 class JobResult(Future[object]):
@@ -49,19 +58,12 @@ class JobResult(Future[object]):
 class _Work:
     """Hold what only the driver knows of a job: its context, calls and outputs."""
 
-    __slots__ = ("calls", "context", "deadline_ns", "future", "futures", "priority_class")
+    __slots__ = ("calls", "context", "future", "futures", "terms")
 
-    def __init__(
-        self,
-        value: object,
-        future: JobResult,
-        priority_class: int | None,
-        deadline_ns: int | None,
-    ) -> None:
+    def __init__(self, value: object, *, future: JobResult, terms: CallTerms) -> None:
         self.context = value
         self.future = future
-        self.priority_class = priority_class
-        self.deadline_ns = deadline_ns
+        self.terms = terms
         self.calls: tuple[object, ...] = ()
         self.futures: list[Future[object]] = []
 
@@ -135,7 +137,8 @@ class Pipeline:
         deadline_ns = None
         if deadline_ms is not None:
             deadline_ns = self._clock.now_ns() + int(deadline_ms * 1e6)
-        self._work[job_id] = _Work(value, future, priority_class, deadline_ns)
+        terms = (priority_class, deadline_ns)
+        self._work[job_id] = _Work(value, future=future, terms=terms)
         for effect in self._tell(JobSubmitted(job_id)):
             if isinstance(effect, RejectJob) and effect.job_id == job_id:
                 raise Refused(
@@ -188,9 +191,9 @@ class Pipeline:
                 if not work.future.done():
                     work.future.set_result(work.context)
             case RejectJob(job_id, outcome, message):
-                self._reject(job_id, outcome, message)
+                self._reject(job_id, outcome=outcome, message=message)
 
-    def _reject(self, job_id: int, outcome: str, message: str) -> None:
+    def _reject(self, job_id: int, *, outcome: str, message: str) -> None:
         work = self._work.pop(job_id)
         for future in work.futures:
             future.cancel()
@@ -230,19 +233,16 @@ class Pipeline:
             return
         model = self.spec.stages[stage].model
         try:
-            futures = [
-                self._call(model, call, work.priority_class, work.deadline_ns)
-                for call in work.calls
-            ]
+            futures = [self._call(model, call, terms=work.terms) for call in work.calls]
         except Exception as error:  # what a stage made does not fit its model, or closing
             self._tell(HostFailed(job_id, f"{self.spec.name}: {model}: {error}"))
             return
         work.calls = ()
         work.futures = futures
         for future in futures:
-            future.add_done_callback(lambda done: self._call_ended(job_id, model, done))
+            future.add_done_callback(partial(self._call_ended, job_id, model=model))
 
-    def _call_ended(self, job_id: int, model: str, future: Future[object]) -> None:
+    def _call_ended(self, job_id: int, future: Future[object], *, model: str) -> None:
         if future.cancelled():
             return
         error = future.exception()

@@ -97,7 +97,7 @@ def end_running(step: Step, device: DeviceBooks) -> Batch:
     if resident is not None:
         resident.last_used_ns = step.now_ns
     _end_batch(step, device, batch)
-    step.books.models[batch.lane.key.model].running_items -= batch.items
+    batch.lane.model.running_items -= batch.items
     step.changed()
     return batch
 
@@ -139,7 +139,7 @@ def _start(
         step.changed()
         return
     books, lane, now_ns = step.books, batch.lane, step.now_ns
-    model = books.models[lane.key.model]
+    model = lane.model
     record = model.queueing.record
     items = 0
     for request, _, count in parts:
@@ -160,7 +160,7 @@ def _start(
 
 def _send(step: Step, device: DeviceBooks, batch: Batch, reason: Reason) -> None:
     books, lane = step.books, batch.lane
-    model = books.models[lane.key.model]
+    model = lane.model
     profile = step.profile(lane, device)
     assert profile is not None and batch.lease is not None, "prepared with both"
     batch.lease = device.pool.shrink_lease(batch.lease, profile.workspace_bytes(batch.items))
@@ -186,7 +186,8 @@ def _send(step: Step, device: DeviceBooks, batch: Batch, reason: Reason) -> None
             device.spec.name,
             lane.key,
             batch.items,
-            tuple((request.id, first, count) for request, first, count in batch.parts),
+            tuple([(request.id, first, count) for request, first, count in batch.parts]),
+            all([count == request.items for request, _, count in batch.parts]),
             batch.lease.offset,
             batch.lease.size_bytes,
         )

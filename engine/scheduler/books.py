@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.batching.lanes import Lane, RetryGroup, Taken
+from engine.batching.lanes import Lane, ModelBooks, RetryGroup, Taken
 from engine.decisions import Kind, Reason
 from engine.memory.pool import Claim, Lease, Pool
-from engine.metrics import Counters, LatencyHistogram
-from engine.policy import CompiledPolicy, ModelRules
+from engine.policy import CompiledPolicy
 from engine.profile import Profile
 from engine.request import Request
 from engine.spec import DeviceSpec, LaneKey
@@ -114,33 +113,6 @@ class DeviceBooks:
             r.kind == "load" and r.model == model and not r.is_revoked
             for r in self.reservations.values()
         )
-
-
-@dataclass(slots=True)
-class ModelBooks:
-    """Hold one model: its rules, lanes, counters, and its share of the devices' time.
-
-    Attributes:
-        virtual_ns: Time it used, divided by its weight; the lowest goes first in a class.
-        caps: Largest batch after an out-of-memory error, by kind of device.
-        is_refusing: Its last submission was refused; the onset was recorded.
-    """
-
-    name: str
-    serial: int
-    rules: ModelRules
-    lanes: list[Lane] = field(default_factory=list)
-    counters: Counters = field(default_factory=Counters)
-    latency: LatencyHistogram = field(default_factory=LatencyHistogram)
-    queueing: LatencyHistogram = field(default_factory=LatencyHistogram)
-    service: LatencyHistogram = field(default_factory=LatencyHistogram)
-    queued_items: int = 0
-    running_items: int = 0
-    virtual_ns: int = 0
-    weight_bytes: int = 0
-    host_bytes: int = 0
-    caps: dict[str, int] = field(default_factory=dict)
-    is_refusing: bool = False
 
 
 @dataclass(slots=True)

@@ -97,12 +97,15 @@ class EngineCore:
         Args:
             now_ns: Never before the last one.
         """
+        books = self._books
+        assert now_ns >= books.now_ns, "time never runs backwards"
         step = self._step
-        step.begin(now_ns)
+        books.now_ns = step.now_ns = now_ns
+        step.effects = []
+        step.is_dirty = False
         _HANDLERS[type(event)](step, event)
         if step.is_dirty:
             decide(step)
-        books = self._books
         if books.wakes or books.deadlines:
             _set_wake_up(step)
         return step.effects

@@ -5,13 +5,12 @@ from __future__ import annotations
 from heapq import heappop, heappush
 
 from engine.batching.admission import Refusal, refusal
-from engine.batching.lanes import Lane
+from engine.batching.lanes import Lane, ModelBooks
 from engine.batching.watermarks import due_ns, wants_batch
 from engine.decisions import Kind, Reason
 from engine.effects import RejectRequests
 from engine.events import CancelRequested, Submitted
 from engine.request import Request, RequestState, RequestStep
-from engine.scheduler.books import ModelBooks
 from engine.scheduler.limits import load_ns, safe_items
 from engine.scheduler.step import Step
 from engine.spec import LaneKey
@@ -26,7 +25,7 @@ def submitted(step: Step, event: Submitted) -> None:
     books = step.books
     request.arrival_ns = step.now_ns
     lane = books.lanes.get(request.lane) or open_lane(step, request.lane)
-    model = books.models[request.lane.model]
+    model = lane.model
     model.counters.submitted += 1
     policy = books.policy
     if (
@@ -93,7 +92,7 @@ def open_lane(step: Step, key: LaneKey) -> Lane:
     model = books.models.get(key.model)
     if model is None:
         model = open_model(step, key.model)
-    lane = Lane(key, len(books.lane_list), model.rules)
+    lane = Lane(key, len(books.lane_list), model)
     books.lanes[key] = lane
     books.lane_list.append(lane)
     model.lanes.append(lane)

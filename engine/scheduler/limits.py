@@ -26,7 +26,7 @@ def capacity(step: Step, lane: Lane, device: DeviceBooks) -> tuple[int, Reason]:
     assert profile is not None, "a device without a profile is no candidate"
     items, bound = lane.rules.watermarks.high, Reason.HIGH
     safe = safe_items(step, lane, device)
-    cap = step.books.models[lane.key.model].caps.get(device.spec.kind)
+    cap = lane.model.caps.get(device.spec.kind)
     if cap is not None:
         safe = min(safe, cap)
     if safe < items:

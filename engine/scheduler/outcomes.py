@@ -22,7 +22,7 @@ def batch_finished(step: Step, event: BatchFinished) -> None:
         return  # its device was lost meanwhile, and the requests with it
     end_running(step, step.books.devices[batch.device])
     books, now_ns = step.books, step.now_ns
-    model = books.models[batch.lane.key.model]
+    model = batch.lane.model
     counters = model.counters
     counters.batches += 1
     counters.items_completed += batch.items
@@ -94,7 +94,7 @@ def fail(step: Step, part: Taken, reason: Reason, message: str) -> None:
 
 
 def _lower_cap(step: Step, device: DeviceBooks, batch: Batch) -> None:
-    model = step.books.models[batch.lane.key.model]
+    model = batch.lane.model
     cap = max(1, batch.items // 2)
     model.caps[device.spec.kind] = cap
     step.decide(

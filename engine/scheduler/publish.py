@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.batching.lanes import ModelBooks
 from engine.memory.fragmentation import external
 from engine.memory.state import (
     BatchState,
@@ -11,7 +12,7 @@ from engine.memory.state import (
     MemoryState,
     ResidentState,
 )
-from engine.scheduler.books import Batch, DeviceBooks, ModelBooks
+from engine.scheduler.books import Batch, DeviceBooks
 from engine.scheduler.limits import safe_items
 from engine.scheduler.step import Step
 from engine.snapshot import LaneState, ModelState, Snapshot

@@ -21,17 +21,10 @@ class Step:
     __slots__ = ("books", "effects", "is_dirty", "now_ns")
 
     def __init__(self, books: Books) -> None:
-        """Work on these books; `begin` sets the instant."""
+        """Work on these books; the core sets the instant and empties the effects."""
         self.books = books
         self.now_ns = books.now_ns
         self.effects: list[Effect] = []
-        self.is_dirty = False
-
-    def begin(self, now_ns: int) -> None:
-        """Start a step: nothing is decided yet."""
-        assert now_ns >= self.books.now_ns, "time never runs backwards"
-        self.books.now_ns = self.now_ns = now_ns
-        self.effects = []
         self.is_dirty = False
 
     def changed(self) -> None:
@@ -82,7 +75,7 @@ class Step:
     def _key(self, lane: Lane, request: Request) -> Urgency:
         waited = self.now_ns - request.arrival_ns
         level = effective_class(request.priority_class, waited, self.books.policy.aging_ns)
-        virtual = self.books.models[lane.key.model].virtual_ns
+        virtual = lane.model.virtual_ns
         return level, virtual, request.arrival_ns, lane.serial
 
     def model_urgency(self, model: str) -> Urgency:
