@@ -16,7 +16,7 @@ class _Call:
     __slots__ = ("future", "loop", "output", "value")
 
     def __init__(
-        self, value: object, future: asyncio.Future[object], loop: asyncio.AbstractEventLoop
+        self, value: object, future: asyncio.Future[object], *, loop: asyncio.AbstractEventLoop
     ) -> None:
         self.value = value
         self.future = future
@@ -43,7 +43,7 @@ class BareLoop:
         """Queue one input and return the future of its output."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[object] = loop.create_future()
-        call = _Call(value, future, loop)
+        call = _Call(value, future, loop=loop)
         with self._news:
             self._queue.append(call)
             if self._is_idle:

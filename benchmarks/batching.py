@@ -10,9 +10,9 @@ import torch
 from engine.devices.cpu import CpuDevice
 from engine.devices.process import tune_interpreter, tune_memory
 from engine.devices.weights import Images
-from engine.drivers.clock import MonotonicClock
 
 from benchmarks.measure import Window, arguments, closed_loop, median, report
+from engine.drivers.clock import MonotonicClock
 from engine.engine import Engine
 from engine.policy import Policy
 from engine.spec import DeviceSpec, ModelSpec
@@ -28,7 +28,7 @@ def ranker() -> ModelSpec:
     return next(spec for spec in MODELS if spec.name == "ranker")
 
 
-def make_engine(images: Images, high: int, clients: int) -> Engine:
+def make_engine(images: Images, high: int, *, clients: int) -> Engine:
     """Return an engine with one CPU device; `low` is what the clients can fill."""
     low = min(high, clients)
     policy = Policy().replace(
@@ -43,12 +43,12 @@ def make_engine(images: Images, high: int, clients: int) -> Engine:
     return engine
 
 
-def run_engine(high: int, clients: int, seconds: float) -> Window:
+def run_engine(high: int, clients: int, *, seconds: float) -> Window:
     """Measure the engine at one largest batch and one number of asyncio clients."""
-    engine = make_engine(Images(), high, clients)
+    engine = make_engine(Images(), high, clients=clients)
     x = np.random.default_rng(0).random((1, 2048), np.float32)
     try:
-        return closed_loop(lambda: engine.infer_async("ranker", x), clients, seconds)
+        return closed_loop(lambda: engine.infer_async("ranker", x), clients, seconds=seconds)
     finally:
         engine.close()
 
@@ -69,7 +69,7 @@ def run_limit(batch: int, seconds: float) -> float:
     return batch / median(took)
 
 
-def at(clients: int, rounds: int, seconds: float) -> dict[str, float]:
+def at(clients: int, rounds: int, *, seconds: float) -> dict[str, float]:
     """Interleave limit, batch 1 and batched at one number of clients."""
     batch = min(MAX_BATCH, clients)
     limit: list[float] = []
@@ -78,9 +78,9 @@ def at(clients: int, rounds: int, seconds: float) -> dict[str, float]:
     for number in range(rounds):
         print(f"{clients} clients, round {number + 1} of {rounds}", file=sys.stderr)
         before = run_limit(batch, seconds / 2)
-        batched.append(run_engine(MAX_BATCH, clients, seconds))
+        batched.append(run_engine(MAX_BATCH, clients, seconds=seconds))
         limit.append((before + run_limit(batch, seconds / 2)) / 2)
-        single.append(run_engine(1, clients, seconds))
+        single.append(run_engine(1, clients, seconds=seconds))
     shares = [b.per_s / top for b, top in zip(batched, limit, strict=True)]
     gains = [b.per_s / s.per_s for b, s in zip(batched, single, strict=True)]
     return {
@@ -100,7 +100,8 @@ def main() -> None:
     tune_memory()
     tune_interpreter()
     results = {
-        str(clients): at(clients, options.rounds, options.seconds) for clients in CLIENTS
+        str(clients): at(clients, options.rounds, seconds=options.seconds)
+        for clients in CLIENTS
     }
     headline = results["64"]
     report(

@@ -28,7 +28,7 @@ class Window:
 
 
 def closed_loop(
-    submit: Callable[[], Awaitable[object]], clients: int, seconds: float
+    submit: Callable[[], Awaitable[object]], clients: int, *, seconds: float
 ) -> Window:
     """Let asyncio clients in one loop call as fast as they are answered."""
     latencies: list[int] = []
@@ -51,7 +51,7 @@ def closed_loop(
     return _window(latencies, took_ns)
 
 
-def thread_loop(call: Callable[[], object], clients: int, seconds: float) -> Window:
+def thread_loop(call: Callable[[], object], clients: int, *, seconds: float) -> Window:
     """Let clients with a thread each call as fast as they are answered."""
     latencies: list[int] = []
     start = time.perf_counter_ns()

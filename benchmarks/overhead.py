@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from engine.devices.process import tune_interpreter, tune_memory
-from engine.drivers.clock import MonotonicClock
 
 from benchmarks.bare import BareLoop
 from benchmarks.measure import Window, arguments, closed_loop, median, report, thread_loop
+from engine.drivers.clock import MonotonicClock
 from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
 from engine.engine import Engine
 from engine.policy import Policy
@@ -117,7 +117,7 @@ def run_engine(seconds: float, *, models: int = 1) -> Window:
         return engine.infer_async(names[turn % models], x)
 
     try:
-        return closed_loop(one if models == 1 else spread, CLIENTS, seconds)  # type: ignore[arg-type]  # futures are awaitable
+        return closed_loop(one if models == 1 else spread, CLIENTS, seconds=seconds)  # type: ignore[arg-type]  # futures are awaitable
     finally:
         engine.close()
 
@@ -127,7 +127,7 @@ def run_threads(seconds: float) -> Window:
     engine = make_engine(1)
     x = np.zeros((1, *SHAPE), np.float32)
     try:
-        return thread_loop(lambda: engine.infer("noop0", x), CLIENTS, seconds)
+        return thread_loop(lambda: engine.infer("noop0", x), CLIENTS, seconds=seconds)
     finally:
         engine.close()
 
@@ -137,7 +137,7 @@ def run_bare(seconds: float) -> Window:
     bare = BareLoop(lambda values: values, high=CLIENTS)
     x = np.zeros((1, *SHAPE), np.float32)
     try:
-        return closed_loop(lambda: bare.submit(x), CLIENTS, seconds)
+        return closed_loop(lambda: bare.submit(x), CLIENTS, seconds=seconds)
     finally:
         bare.close()
 

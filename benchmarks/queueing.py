@@ -76,7 +76,7 @@ def one_server(load: float, requests: int) -> Scenario:
     return parse_scenario(document).configured(["admission.queue_items=1000000"])
 
 
-def mean_waits_ms(load: float, requests: int, seed: int) -> list[float]:
+def mean_waits_ms(load: float, requests: int, *, seed: int) -> list[float]:
     """Simulate one seed and return the mean wait of each of its batches of requests."""
     outcome = simulate(one_server(load, requests).seeded(seed))
     waits_ms = outcome.latencies_ns() / NS_PER_MS - SERVICE_MS
@@ -87,7 +87,7 @@ def mean_waits_ms(load: float, requests: int, seed: int) -> list[float]:
     ]
 
 
-def compare(load: float, requests: int, seeds: Sequence[int] = SEEDS) -> Agreement:
+def compare(load: float, requests: int, *, seeds: Sequence[int] = SEEDS) -> Agreement:
     """Return the 95 % interval of the mean wait, from batch means over all seeds.
 
     Args:

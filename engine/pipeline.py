@@ -146,7 +146,7 @@ class PipelineMachine:
                 return self._use_credits()
             case _:
                 job = self._jobs.get(event.job_id)
-                return [] if job is None else self._advance(job, event, now_ns)
+                return [] if job is None else self._advance(job, event, now_ns=now_ns)
 
     @property
     def running_jobs(self) -> int:
@@ -180,7 +180,7 @@ class PipelineMachine:
             effects.append(RunHost(job_id, 0))
         return effects
 
-    def _advance(self, job: _Job, event: PipelineEvent, now_ns: int) -> list[PipelineEffect]:
+    def _advance(self, job: _Job, event: PipelineEvent, *, now_ns: int) -> list[PipelineEffect]:
         match event:
             case StageReady(job_id, calls):
                 job.calls_left = calls

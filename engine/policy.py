@@ -142,10 +142,10 @@ class Policy(_Part):
         """
         document = self.model_dump()
         for name, change in changes.items():
-            document[name] = self._merged(name, document.get(name), change)
+            document[name] = self._merged(name, document.get(name), change=change)
         return Policy.parse(document)
 
-    def _merged(self, name: str, old: object, change: object) -> object:
+    def _merged(self, name: str, old: object, *, change: object) -> object:
         if isinstance(change, BaseModel):
             return change.model_dump()
         if not isinstance(change, Mapping) or not isinstance(old, Mapping):

@@ -15,7 +15,7 @@ Taken = tuple[Request, int, int]
 """A request in a batch: (request, index of its first item there, number of items)."""
 
 
-def effective_class(priority_class: int, waited_ns: int, aging_ns: int) -> int:
+def effective_class(priority_class: int, waited_ns: int, *, aging_ns: int) -> int:
     """Return the class after aging: one more urgent per `aging_ns` waited, at best 0."""
     return max(0, priority_class - waited_ns // aging_ns)
 
@@ -148,7 +148,10 @@ class Lane:
                 continue
             first = queue[0]
             waited = now_ns - first.arrival_ns
-            key = (effective_class(first.priority_class, waited, aging_ns), first.arrival_ns)
+            key = (
+                effective_class(first.priority_class, waited, aging_ns=aging_ns),
+                first.arrival_ns,
+            )
             if best is None or key < best_key:
                 best, best_key = first, key
         return best
@@ -160,7 +163,7 @@ class Lane:
         oldest = self.oldest_ns()
         if oldest is None:
             return self.rules.priority_class
-        return effective_class(min(self.classes), now_ns - oldest, aging_ns)
+        return effective_class(min(self.classes), now_ns - oldest, aging_ns=aging_ns)
 
     def oldest_ns(self) -> int | None:
         """Return the earliest arrival among the waiting requests; None when nobody waits."""
@@ -171,7 +174,7 @@ class Lane:
                 oldest = queue[0].arrival_ns
         return oldest
 
-    def take(self, items: int, now_ns: int, aging_ns: int) -> list[Taken]:
+    def take(self, items: int, now_ns: int, *, aging_ns: int) -> list[Taken]:
         """Take up to `items` items for a batch.
 
         The last request is split when it does not fit whole, so that a full
@@ -187,12 +190,12 @@ class Lane:
             queue = self._next_queue(now_ns, aging_ns)
             if queue is None:
                 break
-            items = self._take_from(queue, items, taken, is_single=is_single)
+            items = self._take_from(queue, items, taken=taken, is_single=is_single)
         self.queued_items -= wanted - items
         return taken
 
     def _take_from(
-        self, queue: deque[Request], items: int, taken: list[Taken], *, is_single: bool
+        self, queue: deque[Request], items: int, *, taken: list[Taken], is_single: bool
     ) -> int:
         """Take from the head of a class, all that is wanted if there is no other class.
 

@@ -6,7 +6,7 @@ from engine.batching.lanes import Lane
 from engine.decisions import Reason
 
 
-def wants_batch(lane: Lane, now_ns: int, load_ns: int = 0) -> bool:
+def wants_batch(lane: Lane, now_ns: int, *, load_ns: int = 0) -> bool:
     """Return whether a batch should be prepared for what no batch has claimed yet.
 
     At the low watermark, or when the oldest request has waited its timeout

@@ -75,15 +75,15 @@ class Costs:
             case EvictWeights(eviction_id=eviction_id, size_bytes=size_bytes):
                 return now_ns, EvictFinished(eviction_id, 0, size_bytes)
             case MoveWeights(move_id=move_id, size_bytes=size_bytes):
-                at_ns, took_ns = self._moved(device, size_bytes, now_ns)
+                at_ns, took_ns = self._moved(device, size_bytes, now_ns=now_ns)
                 return at_ns, MoveFinished(move_id, took_ns, size_bytes)
             case ConvertWeights(convert_id=convert_id, new_size_bytes=size_bytes):
-                at_ns, took_ns = self._moved(device, size_bytes, now_ns)
+                at_ns, took_ns = self._moved(device, size_bytes, now_ns=now_ns)
                 return at_ns, ConvertFinished(convert_id, took_ns, size_bytes)
             case RunBatch():
                 return self.batch(effect, now_ns)
 
-    def _moved(self, device: DeviceSpec, size_bytes: int, now_ns: int) -> tuple[int, int]:
+    def _moved(self, device: DeviceSpec, size_bytes: int, *, now_ns: int) -> tuple[int, int]:
         took_ns = round(size_bytes * NS_PER_S / device.move_bytes_per_s)
         at_ns = max(now_ns, self._worker_ns[device.name]) + took_ns
         self._worker_ns[device.name] = at_ns

@@ -258,7 +258,7 @@ class Pool:
         else:
             self.arena.free(claim.window[0])
 
-    def start_load(self, model: str, size_bytes: int, serial: int) -> Resident:
+    def start_load(self, model: str, size_bytes: int, *, serial: int) -> Resident:
         """Give a model's weights a block; they are on their way."""
         assert model not in self.residents, "a model is resident once per device"
         offset = self.arena.allocate(size_bytes)

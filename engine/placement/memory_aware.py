@@ -18,7 +18,7 @@ SHOWN = 3
 TERMS = ("headroom", "fragmentation", "queue", "swap", "victim_class")
 
 
-def terms(device: DeviceState, want: Want, now_ns: int) -> tuple[float, ...] | None:
+def terms(device: DeviceState, want: Want, *, now_ns: int) -> tuple[float, ...] | None:
     """Return the terms of a device in the order of `TERMS`, each from 0 (best) upwards.
 
     Waiting and loading are counted in service times of the batch itself, so
@@ -55,7 +55,7 @@ def memory_aware(state: MemoryState, want: Want) -> Choice:
     )
     scored: list[tuple[float, int, tuple[float, ...]]] = []
     for index, device in enumerate(state.devices):
-        values = terms(device, want, state.at_ns)
+        values = terms(device, want, now_ns=state.at_ns)
         if values is not None:
             score = sum(f * v for f, v in zip(factors, values, strict=True))
             scored.append((score, index, values))

@@ -16,14 +16,14 @@ from engine.scheduler.room import try_lease
 from engine.scheduler.step import Step, Urgency
 
 
-def prepare(step: Step, lane: Lane, device: DeviceBooks, urgency: Urgency) -> bool:
+def prepare(step: Step, lane: Lane, *, device: DeviceBooks, urgency: Urgency) -> bool:
     """Take a lease and the batch place, all or nothing.
 
     Rungs, in order: the full capacity in free bytes; a smaller batch that
     still takes all that waits; evictions for the full capacity; any batch of
     at least one item.
     """
-    items, bound = capacity(step, lane, device)
+    items, bound = capacity(step, lane, device=device)
     retry = lane.retries[0] if lane.retries else None
     if retry is not None:
         items = min(items, sum(count for _, _, count in retry.parts))
@@ -34,12 +34,20 @@ def prepare(step: Step, lane: Lane, device: DeviceBooks, urgency: Urgency) -> bo
         items, bound = fitting, Reason.MEMORY_CAP
     name = device.spec.name
     batch = Batch(step.new_id(), lane, name, items, bound, 0, step.now_ns)
-    if not try_lease(step, device, batch, profile.workspace_bytes(items), urgency):
+    if not try_lease(
+        step, device, batch=batch, size_bytes=profile.workspace_bytes(items), urgency=urgency
+    ):
         items = min(items, fitting)
         if items < 1 or (retry is not None and items < batch.capacity):
             return False
         batch.capacity, batch.bound = items, Reason.MEMORY_CAP
-        if not try_lease(step, device, batch, profile.workspace_bytes(items), urgency):
+        if not try_lease(
+            step,
+            device,
+            batch=batch,
+            size_bytes=profile.workspace_bytes(items),
+            urgency=urgency,
+        ):
             return False
     if retry is not None:
         batch.retry = lane.retries.popleft()
@@ -69,7 +77,7 @@ def withdraw(step: Step, device: DeviceBooks) -> None:
         if reservation.batch is batch:
             reservation.is_revoked = True
     lane = batch.lane
-    _end_batch(step, device, batch)
+    _end_batch(step, device, batch=batch)
     if batch.retry is not None:
         lane.retries.appendleft(batch.retry)
     else:
@@ -78,7 +86,7 @@ def withdraw(step: Step, device: DeviceBooks) -> None:
     step.changed()
 
 
-def _end_batch(step: Step, device: DeviceBooks, batch: Batch) -> None:
+def _end_batch(step: Step, device: DeviceBooks, *, batch: Batch) -> None:
     if batch.lease is not None:
         device.pool.end_lease(batch.lease)
         batch.lease = None
@@ -96,7 +104,7 @@ def end_running(step: Step, device: DeviceBooks) -> Batch:
     resident = device.pool.residents.get(batch.lane.key.model)
     if resident is not None:
         resident.last_used_ns = step.now_ns
-    _end_batch(step, device, batch)
+    _end_batch(step, device, batch=batch)
     batch.lane.model.running_items -= batch.items
     step.changed()
     return batch
@@ -110,15 +118,15 @@ def try_leave(step: Step, device: DeviceBooks) -> None:
         return
     lane = batch.lane
     if batch.retry is not None:
-        _start(step, device, batch, batch.retry.alive(), Reason.ERROR)
+        _start(step, device, batch=batch, parts=batch.retry.alive(), reason=Reason.ERROR)
         return
     latest_ns = _latest_start_ns(step, batch)
     reason = leave_reason(lane, batch.capacity, now_ns=step.now_ns, deadline_ns=latest_ns)
     if reason is None:
         return
     lane.claimed_items -= batch.capacity
-    parts = lane.take(batch.capacity, step.now_ns, step.books.policy.aging_ns)
-    _start(step, device, batch, parts, reason)
+    parts = lane.take(batch.capacity, step.now_ns, aging_ns=step.books.policy.aging_ns)
+    _start(step, device, batch=batch, parts=parts, reason=reason)
     refresh(step, lane)
 
 
@@ -130,12 +138,12 @@ def _latest_start_ns(step: Step, batch: Batch) -> int | None:
 
 
 def _start(
-    step: Step, device: DeviceBooks, batch: Batch, parts: list[Taken], reason: Reason
+    step: Step, device: DeviceBooks, *, batch: Batch, parts: list[Taken], reason: Reason
 ) -> None:
     """Send a batch to its device; without parts it gives its place back."""
     device.prepared = None
     if not parts:
-        _end_batch(step, device, batch)
+        _end_batch(step, device, batch=batch)
         step.changed()
         return
     books, lane, now_ns = step.books, batch.lane, step.now_ns
@@ -155,10 +163,10 @@ def _start(
             model.is_refusing = False
     model.running_items += items
     batch.parts, batch.items, batch.started_ns = parts, items, now_ns
-    _send(step, device, batch, reason)
+    _send(step, device, batch=batch, reason=reason)
 
 
-def _send(step: Step, device: DeviceBooks, batch: Batch, reason: Reason) -> None:
+def _send(step: Step, device: DeviceBooks, *, batch: Batch, reason: Reason) -> None:
     books, lane = step.books, batch.lane
     model = lane.model
     profile = step.profile(lane, device)

@@ -143,7 +143,7 @@ def _snapshot_due(step: Step, event: SnapshotDue) -> None:
 
 
 def _device_lost(step: Step, event: DeviceLost) -> None:
-    lose_device(step, step.books.devices[event.device], event.message)
+    lose_device(step, step.books.devices[event.device], message=event.message)
 
 
 def _not_ordered(step: Step, event: Event) -> None:
@@ -153,7 +153,7 @@ def _not_ordered(step: Step, event: Event) -> None:
 def _evict_failed(step: Step, event: EvictFailed) -> None:
     eviction = step.books.evictions.get(event.eviction_id)
     if eviction is not None:
-        lose_device(step, step.books.devices[eviction.device], event.message)
+        lose_device(step, step.books.devices[eviction.device], message=event.message)
 
 
 def _table() -> dict[type, Callable[[Step, Event], None]]:

@@ -77,23 +77,25 @@ def _place(step: Step, lane: Lane) -> None:
     device = _assigned(step, lane)
     if device is None:
         options = [
-            d for d in books.devices.values() if d.is_open and safe_items(step, lane, d) > 0
+            d
+            for d in books.devices.values()
+            if d.is_open and safe_items(step, lane, device=d) > 0
         ]
-        device = _choose(step, lane, options)
+        device = _choose(step, lane, options=options)
     if device is None:
         return
     if device.holds(model):
-        _prepare_or_revoke(step, lane, device)
+        _prepare_or_revoke(step, lane, device=device)
         return
     resident = device.pool.residents.get(model)
     if device.is_winning(model) or resident is not None:
         return
     urgency = step.urgency(lane)
-    if start_load(step, device, model, urgency):
+    if start_load(step, device, model=model, urgency=urgency):
         lane.assigned = device.spec.name
         lane.is_blocked = False
     else:
-        _blocked(step, lane, device)
+        _blocked(step, lane, device=device)
 
 
 def _assigned(step: Step, lane: Lane) -> DeviceBooks | None:
@@ -114,7 +116,7 @@ def _assigned(step: Step, lane: Lane) -> DeviceBooks | None:
     return None
 
 
-def _choose(step: Step, lane: Lane, options: list[DeviceBooks]) -> DeviceBooks | None:
+def _choose(step: Step, lane: Lane, *, options: list[DeviceBooks]) -> DeviceBooks | None:
     books = step.books
     model = lane.key.model
     if len(options) <= 1:
@@ -125,15 +127,15 @@ def _choose(step: Step, lane: Lane, options: list[DeviceBooks]) -> DeviceBooks |
             return holders[0]
         if not holders and any(d.is_winning(model) for d in options):
             return None
-    want = _want(step, lane, options[0])
+    want = _want(step, lane, device=options[0])
     state = MemoryState(step.now_ns, tuple(device_state(step, d) for d in options))
     choice = POLICIES[books.policy.placement](state, want)
     if not choice.device:
         return None
-    return _accept(step, lane, choice)
+    return _accept(step, lane, choice=choice)
 
 
-def _accept(step: Step, lane: Lane, choice: Choice) -> DeviceBooks:
+def _accept(step: Step, lane: Lane, *, choice: Choice) -> DeviceBooks:
     device = step.books.devices[choice.device]
     if choice.reason is Reason.IN_TURN:
         step.books.turn = device.serial + 1
@@ -148,7 +150,7 @@ def _accept(step: Step, lane: Lane, choice: Choice) -> DeviceBooks:
     return device
 
 
-def _want(step: Step, lane: Lane, device: DeviceBooks) -> Want:
+def _want(step: Step, lane: Lane, *, device: DeviceBooks) -> Want:
     profile = step.profile(lane, device)
     assert profile is not None, "a device without a profile is no candidate"
     items = max(1, min(lane.queued_items, lane.rules.watermarks.high))
@@ -163,7 +165,7 @@ def _want(step: Step, lane: Lane, device: DeviceBooks) -> Want:
     )
 
 
-def _prepare_or_revoke(step: Step, lane: Lane, device: DeviceBooks) -> None:
+def _prepare_or_revoke(step: Step, lane: Lane, *, device: DeviceBooks) -> None:
     held = device.prepared
     urgency = step.urgency(lane)
     if held is not None:
@@ -180,11 +182,11 @@ def _prepare_or_revoke(step: Step, lane: Lane, device: DeviceBooks) -> None:
             numbers=(("class", theirs), ("by", lane.key.model), ("by_class", mine)),
         )
         withdraw(step, device)
-    if not prepare(step, lane, device, urgency):
-        _blocked(step, lane, device)
+    if not prepare(step, lane, device=device, urgency=urgency):
+        _blocked(step, lane, device=device)
 
 
-def _blocked(step: Step, lane: Lane, device: DeviceBooks) -> None:
+def _blocked(step: Step, lane: Lane, *, device: DeviceBooks) -> None:
     """Say once per wait that a lane waits for memory, and whether a hole was the problem."""
     if lane.is_blocked:
         return

@@ -39,7 +39,7 @@ def submitted(step: Step, event: Submitted) -> None:
             queued_items=model.queued_items,
             queued_bytes=books.queued_bytes,
         )
-        _refuse(step, model, request, found or _unservable(step, lane))
+        _refuse(step, model, request=request, why=found or _unservable(step, lane))
         return
     books.requests[request.id] = request
     if not model.queued_items:
@@ -50,7 +50,7 @@ def submitted(step: Step, event: Submitted) -> None:
     if request.deadline_ns is not None:
         heappush(books.deadlines, (request.deadline_ns, request.id))
     if lane.queued_items <= lane.claimed_items:
-        _joined(step, lane, request)
+        _joined(step, lane, request=request)
     elif lane.serial not in books.ready:
         refresh(step, lane)
     elif request.priority_class < lane.rules.priority_class:
@@ -58,7 +58,7 @@ def submitted(step: Step, event: Submitted) -> None:
         step.is_dirty = True
 
 
-def _joined(step: Step, lane: Lane, request: Request) -> None:
+def _joined(step: Step, lane: Lane, *, request: Request) -> None:
     """Let a request join the batch prepared for its lane: only a patient one may care."""
     if not lane.waits_patiently:
         return
@@ -72,7 +72,7 @@ def refresh(step: Step, lane: Lane) -> None:
     """Decide anew whether a lane wants a batch; if not yet, set its wake-up."""
     books = step.books
     lead_ns = load_ns(step, lane)
-    if wants_batch(lane, step.now_ns, lead_ns):
+    if wants_batch(lane, step.now_ns, load_ns=lead_ns):
         if lane.serial not in books.ready:
             books.ready[lane.serial] = lane
             lane.tried_epoch = -1
@@ -103,7 +103,9 @@ def open_lane(step: Step, key: LaneKey) -> Lane:
 def judge(step: Step, lane: Lane) -> None:
     """Note whether any device could ever run one item of a lane."""
     devices = step.books.devices.values()
-    lane.is_servable = any(not d.is_lost and safe_items(step, lane, d) > 0 for d in devices)
+    lane.is_servable = any(
+        not d.is_lost and safe_items(step, lane, device=d) > 0 for d in devices
+    )
 
 
 def open_model(step: Step, name: str) -> ModelBooks:
@@ -171,7 +173,7 @@ def _unservable(step: Step, lane: Lane) -> Refusal:
     return Refusal(Reason.CANNOT_FIT, "pool bytes of the largest device", needed, room)
 
 
-def _refuse(step: Step, model: ModelBooks, request: Request, why: Refusal) -> None:
+def _refuse(step: Step, model: ModelBooks, *, request: Request, why: Refusal) -> None:
     request.step(RequestStep.REFUSE)
     model.counters.refused += 1
     if not model.is_refusing:

@@ -9,7 +9,7 @@ from engine.scheduler.books import DeviceBooks
 from engine.scheduler.step import Step
 
 
-def safe_items(step: Step, lane: Lane, device: DeviceBooks) -> int:
+def safe_items(step: Step, lane: Lane, *, device: DeviceBooks) -> int:
     """Return the largest batch that fits beside the model's weights alone; 0: none does.
 
     (pool - weights - fixed workspace) / workspace per item.
@@ -20,12 +20,12 @@ def safe_items(step: Step, lane: Lane, device: DeviceBooks) -> int:
     return profile.max_items(device.pool.max_lease_bytes(profile.weight_bytes))
 
 
-def capacity(step: Step, lane: Lane, device: DeviceBooks) -> tuple[int, Reason]:
+def capacity(step: Step, lane: Lane, *, device: DeviceBooks) -> tuple[int, Reason]:
     """Return the most items that a batch may take on a device, and which limit that is."""
     profile = step.profile(lane, device)
     assert profile is not None, "a device without a profile is no candidate"
     items, bound = lane.rules.watermarks.high, Reason.HIGH
-    safe = safe_items(step, lane, device)
+    safe = safe_items(step, lane, device=device)
     cap = lane.model.caps.get(device.spec.kind)
     if cap is not None:
         safe = min(safe, cap)

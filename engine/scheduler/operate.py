@@ -135,7 +135,7 @@ def _load_by_hand(step: Step, event: OperatorCommand) -> None:
     if not event.device:
         devices = sorted(devices, key=lambda d: (-d.pool.free_bytes, d.serial))[:1]
     for device in devices:
-        if not start_load(step, device, event.model, BY_HAND):
+        if not start_load(step, device, model=event.model, urgency=BY_HAND):
             step.decide(
                 Kind.ROOM,
                 Reason.NO_ROOM,
@@ -151,7 +151,7 @@ def _evict_by_hand(step: Step, event: OperatorCommand) -> None:
             is_meant = event.model in ("", resident.model)
             is_idle = resident.is_ready and not resident.is_leaving and not resident.users
             if is_meant and is_idle:
-                evict(step, device, resident.model, Reason.COMMAND)
+                evict(step, device, model=resident.model, reason=Reason.COMMAND)
 
 
 def _drain(step: Step, event: OperatorCommand) -> None:

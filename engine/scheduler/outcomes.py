@@ -54,11 +54,11 @@ def batch_failed(step: Step, event: BatchFailed) -> None:
         return
     device = step.books.devices[batch.device]
     if event.failure is FailureKind.DEVICE_LOST:
-        lose_device(step, device, event.message)
+        lose_device(step, device, message=event.message)
         return
     end_running(step, device)
     if event.failure is FailureKind.OUT_OF_MEMORY:
-        _lower_cap(step, device, batch)
+        _lower_cap(step, device, batch=batch)
     alive = [part for part in batch.parts if part[0].state not in FINAL]
     budget = step.books.policy.retry_batches if batch.retry is None else batch.retry.budget
     reason = (
@@ -66,7 +66,7 @@ def batch_failed(step: Step, event: BatchFailed) -> None:
     )
     if len(alive) <= 1 or budget < 2:
         for request, _, _ in alive:
-            fail(step, (request, 0, 0), reason, event.message)
+            fail(step, (request, 0, 0), reason=reason, message=event.message)
         refresh(step, batch.lane)
         return
     first, second = RetryGroup(alive, budget).halves()
@@ -84,7 +84,7 @@ def batch_failed(step: Step, event: BatchFailed) -> None:
     refresh(step, batch.lane)
 
 
-def fail(step: Step, part: Taken, reason: Reason, message: str) -> None:
+def fail(step: Step, part: Taken, *, reason: Reason, message: str) -> None:
     """Fail a request as a whole, wherever its other items are."""
     request = part[0]
     if request.state in FINAL:
@@ -93,7 +93,7 @@ def fail(step: Step, part: Taken, reason: Reason, message: str) -> None:
     step.reject(request, RequestStep.FAIL, reason=reason, message=_short(message))
 
 
-def _lower_cap(step: Step, device: DeviceBooks, batch: Batch) -> None:
+def _lower_cap(step: Step, device: DeviceBooks, *, batch: Batch) -> None:
     model = batch.lane.model
     cap = max(1, batch.items // 2)
     model.caps[device.spec.kind] = cap
@@ -132,7 +132,7 @@ def load_failed(step: Step, event: LoadFailed) -> None:
     device = step.books.devices[load.device]
     if event.failure is FailureKind.DEVICE_LOST:
         step.books.loads[load.id] = load
-        lose_device(step, device, event.message)
+        lose_device(step, device, message=event.message)
         return
     del device.loads[load.model]
     device.pool.remove(load.model)
@@ -146,21 +146,21 @@ def load_failed(step: Step, event: LoadFailed) -> None:
     )
     others = step.books.devices.values()
     if not any(d.holds(load.model) or d.is_winning(load.model) for d in others):
-        _fail_waiting(step, load, event.message)
+        _fail_waiting(step, load, message=event.message)
     step.changed()
 
 
-def _fail_waiting(step: Step, load: Load, message: str) -> None:
+def _fail_waiting(step: Step, load: Load, *, message: str) -> None:
     text = f"{load.model} could not be loaded onto {load.device}: {message}"
     for lane in step.books.models[load.model].lanes:
         for request in list(lane.waiting()):
-            fail(step, (request, 0, 0), Reason.MODEL_FAILED, text)
+            fail(step, (request, 0, 0), reason=Reason.MODEL_FAILED, message=text)
         lane.retries.clear()
         lane.assigned = ""
         refresh(step, lane)
 
 
-def lose_device(step: Step, device: DeviceBooks, message: str) -> None:
+def lose_device(step: Step, device: DeviceBooks, *, message: str) -> None:
     """Close a device for good: its work goes back to the queues, its books are emptied."""
     if device.is_lost:
         return

@@ -54,7 +54,7 @@ def _lanes(step: Step) -> tuple[LaneState, ...]:
 def _model_state(step: Step, model: ModelBooks) -> ModelState:
     devices = step.books.devices.values()
     safe = (
-        (device.spec.name, safe_items(step, lane, device))
+        (device.spec.name, safe_items(step, lane, device=device))
         for lane in model.lanes[:1]
         for device in devices
     )

@@ -47,7 +47,7 @@ def _candidate(resident: Resident, has_queue: bool) -> Candidate:
     )
 
 
-def start_load(step: Step, device: DeviceBooks, model: str, urgency: Urgency) -> bool:
+def start_load(step: Step, device: DeviceBooks, *, model: str, urgency: Urgency) -> bool:
     """Decide a load: take its block now, or start winning it; return whether that worked.
 
     Raises nothing: without room the books stay as they were.
@@ -60,16 +60,16 @@ def start_load(step: Step, device: DeviceBooks, model: str, urgency: Urgency) ->
     if plan is None:
         return False
     if not plan.victims:
-        _load_now(step, device, model, size_bytes)
+        _load_now(step, device, model=model, size_bytes=size_bytes)
         return True
-    reservation = _reserve(step, device, model, size_bytes, plan)
+    reservation = _reserve(step, device, model=model, size_bytes=size_bytes, plan=plan)
     device.reservations[reservation.id] = reservation
     return True
 
 
-def _load_now(step: Step, device: DeviceBooks, model: str, size_bytes: int) -> None:
+def _load_now(step: Step, device: DeviceBooks, *, model: str, size_bytes: int) -> None:
     load_id = step.new_id()
-    resident = device.pool.start_load(model, size_bytes, load_id)
+    resident = device.pool.start_load(model, size_bytes, serial=load_id)
     took_ns = int(size_bytes / device.spec.load_bytes_per_s * 1e9)
     device.loader_free_ns = max(device.loader_free_ns, step.now_ns) + took_ns
     load = Load(load_id, device.spec.name, model, size_bytes, took_ns)
@@ -92,12 +92,12 @@ def _load_now(step: Step, device: DeviceBooks, model: str, size_bytes: int) -> N
 
 
 def _reserve(
-    step: Step, device: DeviceBooks, model: str, size_bytes: int, plan: Plan
+    step: Step, device: DeviceBooks, *, model: str, size_bytes: int, plan: Plan
 ) -> Reservation:
     claim = device.pool.claim(size_bytes, plan)
     kind_of = Reservation(step.new_id(), "load", device.spec.name, model, claim)
     for victim in plan.victims:
-        evict(step, device, victim, Reason.LRU, reservation=kind_of)
+        evict(step, device, model=victim, reason=Reason.LRU, reservation=kind_of)
     step.changed()
     return kind_of
 
@@ -105,9 +105,9 @@ def _reserve(
 def evict(
     step: Step,
     device: DeviceBooks,
+    *,
     model: str,
     reason: Reason,
-    *,
     reservation: Reservation | None = None,
 ) -> None:
     """Send a resident away; its bytes count as held until the device says that it is gone."""
@@ -133,7 +133,7 @@ def evict(
 
 
 def try_lease(
-    step: Step, device: DeviceBooks, batch: Batch, size_bytes: int, urgency: Urgency
+    step: Step, device: DeviceBooks, *, batch: Batch, size_bytes: int, urgency: Urgency
 ) -> bool:
     """Give a batch its lease, or start winning the bytes; return whether either worked."""
     pool = device.pool
@@ -144,7 +144,7 @@ def try_lease(
     if not plan.victims:
         batch.lease = pool.start_lease(size_bytes)
         return True
-    reservation = _reserve(step, device, model, size_bytes, plan)
+    reservation = _reserve(step, device, model=model, size_bytes=size_bytes, plan=plan)
     reservation.kind, reservation.batch = "lease", batch
     device.reservations[reservation.id] = reservation
     return True
@@ -161,18 +161,18 @@ def evict_finished(step: Step, event: EvictFinished) -> None:
     if reservation is None:
         device.pool.remove(eviction.model)
     elif device.pool.victim_gone(reservation.claim, eviction.model):
-        _grant(step, device, reservation)
+        _grant(step, device, reservation=reservation)
     step.changed()
 
 
-def _grant(step: Step, device: DeviceBooks, reservation: Reservation) -> None:
+def _grant(step: Step, device: DeviceBooks, *, reservation: Reservation) -> None:
     claim = reservation.claim
     device.pool.give_up(claim)
     del device.reservations[reservation.id]
     if reservation.is_revoked:
         return
     if reservation.kind == "load":
-        _load_now(step, device, reservation.model, claim.size_bytes)
+        _load_now(step, device, model=reservation.model, size_bytes=claim.size_bytes)
         return
     batch = reservation.batch
     assert batch is not None, "a lease is for a batch"
@@ -191,6 +191,6 @@ def settle_fence(step: Step, device: DeviceBooks) -> None:
         if not beyond:
             return
         beyond.sort(key=lambda c: (c.last_used_ns, c.serial))
-        evict(step, device, beyond[0].model, Reason.APPLIED)
+        evict(step, device, model=beyond[0].model, reason=Reason.APPLIED)
         if pool.leaving_bytes() >= pool.over_bytes:
             return

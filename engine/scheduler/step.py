@@ -74,7 +74,9 @@ class Step:
 
     def _key(self, lane: Lane, request: Request) -> Urgency:
         waited = self.now_ns - request.arrival_ns
-        level = effective_class(request.priority_class, waited, self.books.policy.aging_ns)
+        level = effective_class(
+            request.priority_class, waited, aging_ns=self.books.policy.aging_ns
+        )
         virtual = lane.model.virtual_ns
         return level, virtual, request.arrival_ns, lane.serial
 
