@@ -75,6 +75,7 @@ class DeviceState:
         busy_until_ns: When the running batch should end; the past if idle.
         queued_ns: Expected time of the loads that its loader still has to do.
         truth_bytes: What the device itself reports as used (0: unknown).
+        busy_ns: Time since the start in which a batch ran; only ever grows.
     """
 
     name: str
@@ -103,6 +104,7 @@ class DeviceState:
     is_draining: bool
     is_lost: bool
     truth_bytes: int
+    busy_ns: int = 0
 
     @property
     def held_bytes(self) -> int:

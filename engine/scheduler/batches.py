@@ -101,6 +101,7 @@ def end_running(step: Step, device: DeviceBooks) -> Batch:
     batch = device.running
     assert batch is not None, "only a running batch ends"
     device.running = None
+    device.busy_ns += step.now_ns - batch.started_ns
     resident = device.pool.residents.get(batch.lane.key.model)
     if resident is not None:
         resident.last_used_ns = step.now_ns

@@ -93,6 +93,7 @@ class DeviceBooks:
     load_counts: dict[str, int] = field(default_factory=dict)
     loader_free_ns: int = 0
     busy_until_ns: int = 0
+    busy_ns: int = 0
     is_draining: bool = False
     is_lost: bool = False
     truth_bytes: int = 0

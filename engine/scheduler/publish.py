@@ -113,6 +113,7 @@ def device_state(step: Step, device: DeviceBooks) -> DeviceState:
         is_draining=device.is_draining,
         is_lost=device.is_lost,
         truth_bytes=device.truth_bytes,
+        busy_ns=device.busy_ns + (step.now_ns - running.since_ns if running else 0),
     )
 
 
