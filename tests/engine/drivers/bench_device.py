@@ -1,0 +1,162 @@
+"""A device under the test's control: it implements the port and does what it is told."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.drivers.clock import MonotonicClock
+from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
+from engine.engine import Engine
+from engine.errors import InputError
+from engine.policy import Policy
+from engine.ports import Payload, Recorder
+from engine.profile import Latency, Profile, ProfileKey
+from engine.spec import Bucket, DeviceSpec, ModelSpec, Sample
+from engine.units import MIB
+
+
+class TestBench:
+    """Note what a device was told, and check that its memory could have done it.
+
+    A model may run only while its weights lie where the core put them, and no
+    two models may lie on the same bytes: that is the order of effects, seen
+    from the memory.
+    """
+
+    __test__ = False
+
+    def __init__(self, name: str = "bench:0", *, pool_mib: int = 64) -> None:
+        """Have a pool of that size, budgeted leases, and nothing in it."""
+        self.spec = DeviceSpec(name, "cpu", (pool_mib + 2) * MIB, 0, False, 1e9, 1e9)
+        self.ranges: dict[str, tuple[int, int]] = {}
+        self.wrong: list[str] = []
+        self.before: Callable[[str], None] = lambda what: None
+        self.answer: Callable[[np.ndarray], np.ndarray] = lambda x: x * 2
+        self.gate = threading.Event()
+        self.gate.set()
+        self.runs = 0
+        self._books = threading.Lock()
+
+    def load(self, effect: LoadWeights) -> None:
+        """Lay weights down; nobody else may lie there."""
+        self.before("load")
+        end = effect.offset + effect.size_bytes
+        with self._books:
+            for model, (start, stop) in self.ranges.items():
+                if effect.offset < stop and start < end:
+                    self.wrong.append(f"{effect.model} was loaded onto {model}")
+            self.ranges[effect.model] = effect.offset, end
+
+    def evict(self, effect: EvictWeights) -> None:
+        """Take weights away; they must be there."""
+        self.before("evict")
+        with self._books:
+            if self.ranges.pop(effect.model, None) is None:
+                self.wrong.append(f"{effect.model} was evicted without being there")
+
+    def run(self, batch: RunBatch, inputs: Sequence[Payload]) -> Sequence[Payload]:
+        """Answer, if the model's weights are there for the whole batch."""
+        self.before("run")
+        self.gate.wait()
+        self.runs += 1
+        for _ in range(2):
+            with self._books:
+                if batch.lane.model not in self.ranges:
+                    self.wrong.append(f"{batch.lane.model} ran without weights")
+            self.before("run")
+        return [self.answer(np.asarray(x)) for x in inputs]
+
+    def move(self, effect: MoveWeights) -> None:
+        """Never be asked."""
+        self.wrong.append("moved")
+
+    def convert(self, effect: ConvertWeights) -> None:
+        """Never be asked."""
+        self.wrong.append("converted")
+
+    def truth_bytes(self) -> int:
+        """Return the bytes of all weights that lie here."""
+        return sum(stop - start for start, stop in self.ranges.values())
+
+    def start_worker(self) -> None:
+        """Need no preparation."""
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Be a model that exists in name and size only."""
+
+    spec: ModelSpec
+    profiles: tuple[Profile, ...]
+    size_bytes: int
+    build_ns: int = 1
+
+
+class BenchImages:
+    """Know models of `weight_mib` each, 1 KiB of workspace per item."""
+
+    def __init__(self, weight_mib: int = 10) -> None:
+        """Start empty."""
+        self._weight_bytes = weight_mib * MIB
+        self._images: dict[str, Image] = {}
+
+    def add(self, spec: ModelSpec, kinds: Sequence[str]) -> Image:
+        """Give the model a profile, unless it says that something is missing."""
+        if spec.missing:
+            raise InputError(f"{spec.name}: {spec.missing}")
+        profiles = tuple(
+            Profile(
+                ProfileKey(spec.name, kind), self._weight_bytes, 0, 1024, Latency(0, 1000, 1000)
+            )
+            for kind in kinds
+        )
+        self._images[spec.name] = Image(spec, profiles, self._weight_bytes)
+        return self._images[spec.name]
+
+    def __getitem__(self, model: str) -> Image:
+        """Return an image that was added."""
+        return self._images[model]
+
+
+def model(name: str, *, shape: tuple[int, ...] = (2,)) -> ModelSpec:
+    """Describe a model that takes float32 items of that shape."""
+
+    def inputs(seed: int) -> Sample:
+        return Sample(np.full((1, *shape), seed, np.float32))
+
+    return ModelSpec(name, object, (Bucket(shape),), inputs)
+
+
+def open_engine(
+    benches: Sequence[TestBench],
+    *,
+    policy: Policy | None = None,
+    models: Sequence[str] = ("a",),
+    recorder: Recorder | None = None,
+) -> Engine:
+    """Return an engine over these devices with these models."""
+    engine = Engine(
+        benches,
+        BenchImages(),
+        policy=policy or Policy(),
+        clock=MonotonicClock(),
+        recorder=recorder,
+    )
+    for name in models:
+        engine.add_model(model(name))
+    return engine
+
+
+def spin(ns: int) -> None:
+    """Keep the thread busy for so long, so that others get ahead of it."""
+    end = time.perf_counter_ns() + ns
+    while time.perf_counter_ns() < end:
+        pass
