@@ -1,0 +1,171 @@
+"""CPU: weights in one arena of this process, batches on one core."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Sequence
+
+import torch
+
+from engine.devices.dry_run import check_output
+from engine.devices.gather import detach, gather, scatter
+from engine.devices.packing import Weights
+from engine.devices.weights import Images
+from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
+from engine.errors import EngineError, Failed, InputError, OutOfMemoryError
+from engine.ports import Payload
+from engine.spec import DeviceSpec
+from engine.units import MIB, align_up, format_bytes
+
+_STEP_BYTES = 4 * MIB  # madvise keeps the interpreter's lock; so long no other thread runs
+
+
+class CpuDevice:
+    """Hold weights in an arena and run batches with one thread.
+
+    The arena is mapped from the system, not taken from malloc: its pages come
+    with the first load and go back with an eviction. Activations live in
+    malloc, so that leases are a budget.
+    """
+
+    def __init__(self, spec: DeviceSpec, images: Images) -> None:
+        """Map the arena; it takes no memory yet.
+
+        Raises:
+            OutOfMemoryError: The system has no such range of addresses.
+        """
+        assert not spec.addressed, "activations of a CPU device have no address"
+        self._spec = spec
+        self._images = images
+        self._map = _map(spec)
+        self._arena = torch.frombuffer(self._map, dtype=torch.uint8)
+        self._start = self._arena.data_ptr()
+        self._span = (self._start, self._start + self._arena.nbytes)
+        self._weights: dict[str, Weights] = {}
+        self._loaded: dict[str, tuple[int, int]] = {}
+        self._input_bytes = 0
+
+    def __repr__(self) -> str:
+        """Show the arena and what lies in it."""
+        used = format_bytes(self.truth_bytes())
+        return f"CpuDevice({self._spec.name}, {used} used, {sorted(self._loaded)})"
+
+    @property
+    def spec(self) -> DeviceSpec:
+        """Return the description that the core knows."""
+        return self._spec
+
+    def start_worker(self) -> None:
+        """Let the calling thread use one core for an operator."""
+        torch.set_num_threads(1)
+
+    def load(self, effect: LoadWeights) -> None:
+        """Copy a model's packed weights into the arena and point its module there."""
+        model, offset = effect.model, effect.offset
+        if effect.precision != "fp32":
+            raise InputError(_no_precision(effect.precision))
+        image = self._images[model]
+        end = offset + image.size_bytes
+        assert model not in self._loaded, "a model is loaded once"
+        assert end <= self._arena.nbytes, "weights lie inside the arena"
+        self._arena[offset:end].copy_(image.block)
+        weights = self._weights.get(model)
+        if weights is None:
+            weights = self._weights[model] = Weights(image.skeleton, image.layout)
+        weights.point(self._arena, offset)
+        self._loaded[model] = (offset, image.size_bytes)
+
+    def evict(self, effect: EvictWeights) -> None:
+        """Forget a model's weights and give their pages back to the system."""
+        offset, size_bytes = self._loaded.pop(effect.model)
+        assert offset == effect.offset, "the core knows where a model lies"
+        self._weights[effect.model].drop()
+        self._give_back(offset, offset + size_bytes)
+
+    def move(self, effect: MoveWeights) -> None:
+        """Move a model's weights; old and new place may overlap."""
+        offset, size_bytes = self._loaded[effect.model]
+        assert offset == effect.offset, "the core knows where a model lies"
+        new = effect.new_offset
+        ctypes.memmove(self._start + new, self._start + offset, size_bytes)
+        self._weights[effect.model].point(self._arena, new)
+        self._loaded[effect.model] = (new, size_bytes)
+        if new < offset:
+            self._give_back(max(offset, new + size_bytes), offset + size_bytes)
+        else:
+            self._give_back(offset, min(new, offset + size_bytes))
+
+    def convert(self, effect: ConvertWeights) -> None:
+        """Refuse: weights stay as they were packed.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(_no_precision(effect.precision))
+
+    def run(self, batch: RunBatch, inputs: Sequence[Payload]) -> Sequence[Payload]:
+        """Run one batch; see `Device.run`.
+
+        Raises:
+            Failed: The model raised an error, or returned something else than a row per item.
+            OutOfMemoryError: The system had no memory for its activations.
+        """
+        model = batch.lane.model
+        module = self._weights[model].module
+        try:
+            x = gather(inputs, must_copy=self._images[model].writes_input)
+            self._input_bytes = x.nbytes
+            with torch.inference_mode():
+                output = check_output(module(x), len(x))
+                output = detach(output, x, arena=self._span)
+            return scatter(output, inputs)
+        except Exception as error:
+            raise _translate(model, error) from error
+        finally:
+            self._input_bytes = 0
+
+    def truth_bytes(self) -> int:
+        """Return the bytes of the weights in the arena and of the running batch's input."""
+        return sum(size for _, size in list(self._loaded.values())) + self._input_bytes
+
+    def close(self) -> None:
+        """Give the arena back."""
+        for weights in self._weights.values():
+            weights.drop()
+        self._weights.clear()
+        self._loaded.clear()
+        self._give_back(0, self._arena.nbytes)
+        self._arena = torch.empty(0, dtype=torch.uint8)
+
+    def _give_back(self, start: int, end: int) -> None:
+        """Return the whole pages of a range to the system, in steps."""
+        start = align_up(start, mmap.PAGESIZE)
+        end -= end % mmap.PAGESIZE
+        for step in range(start, end, _STEP_BYTES):
+            self._map.madvise(mmap.MADV_DONTNEED, step, min(_STEP_BYTES, end - step))
+
+
+def _map(spec: DeviceSpec) -> mmap.mmap:
+    size_bytes = spec.pool_bytes - (spec.workspace_bytes or 0)
+    try:
+        arena = mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, ValueError, OverflowError) as error:
+        raise OutOfMemoryError(
+            f"{spec.name}: no arena of {format_bytes(size_bytes)} ({error}); make it smaller",
+            wanted_bytes=size_bytes,
+        ) from error
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        arena.madvise(mmap.MADV_HUGEPAGE)  # weights are read from end to end: fewer misses
+    return arena
+
+
+def _no_precision(precision: str) -> str:
+    return f"precision: found {precision}, a CPU device holds fp32 only; leave it at fp32"
+
+
+def _translate(model: str, error: Exception) -> EngineError:
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, MemoryError) or "not enough memory" in str(error):
+        return OutOfMemoryError(f"{model}: no memory for its activations: {said}")
+    return Failed(f"{model}: {said}")

@@ -1,0 +1,140 @@
+"""Weights: every model of the process, packed once in host memory, with its profiles."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from torch import Tensor, nn
+
+from engine.devices.catalog import published
+from engine.devices.packing import Layout, Weights, make_skeleton, pack
+from engine.devices.probe import Cost, probe
+from engine.errors import InputError
+from engine.profile import Profile, ProfileKey
+from engine.spec import ModelSpec
+
+_BORROWED = "the CPU figures of this machine, for want of published ones"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """Hold one model in host memory: its packed weights, and its module without memory.
+
+    Attributes:
+        block: uint8 (size_bytes,): what a load copies.
+        writes_input: Its forward pass changes its input, which must then be a copy.
+    """
+
+    spec: ModelSpec
+    block: Tensor
+    layout: Layout
+    skeleton: nn.Module
+    profiles: tuple[Profile, ...]
+    build_ns: int
+    writes_input: bool
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of the packed weights."""
+        return self.layout.size_bytes
+
+    def __repr__(self) -> str:
+        """Show the name and the size."""
+        return f"Image({self.spec.name}, {self.size_bytes} bytes)"
+
+
+class Images:
+    """Keep the images of all models of the process; devices load from here."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._images: dict[str, Image] = {}
+
+    def __getitem__(self, model: str) -> Image:
+        """Return the image of a model that was added."""
+        return self._images[model]
+
+    def add(self, spec: ModelSpec, kinds: Sequence[str]) -> Image:
+        """Build, pack and probe a model for these kinds of device.
+
+        A model that is there already, from the same description and for these
+        kinds, is not built again: several engines may share the images.
+
+        Raises:
+            InputError: It cannot be built or run; says why and what to do.
+        """
+        image = self._images.get(spec.name)
+        if image is None or image.spec is not spec or not _has(image, kinds):
+            image = self._images[spec.name] = _make(spec, kinds)
+        return image
+
+
+def _has(image: Image, kinds: Sequence[str]) -> bool:
+    return set(kinds) <= {profile.key.device_kind for profile in image.profiles}
+
+
+def _make(spec: ModelSpec, kinds: Sequence[str]) -> Image:
+    start_ns = time.perf_counter_ns()
+    module = _build(spec)
+    try:
+        layout, block = pack(module)
+        skeleton = make_skeleton(module, layout)
+        weights = Weights(skeleton, layout)
+    except Exception as error:
+        raise InputError(
+            f"{spec.name}: its weights cannot be packed: {_said(error)}; wanted a plain module "
+            "with dense parameters and buffers on the CPU"
+        ) from error
+    build_ns = time.perf_counter_ns() - start_ns
+    weights.point(block, 0)
+    try:
+        costs = probe(weights.module, skeleton, spec.buckets)
+    except Exception as error:
+        shapes = ", ".join(str(bucket.shape) for bucket in spec.buckets)
+        raise InputError(
+            f"{spec.name}: a first run on zeros of its shapes {shapes} failed: {_said(error)}; "
+            "correct its buckets or its forward"
+        ) from error
+    profiles = tuple(
+        profile
+        for kind in kinds
+        for profile in _profiles(spec, kind, weight_bytes=layout.size_bytes, costs=costs)
+    )
+    writes_input = any(cost.writes_input for cost in costs)
+    return Image(spec, block, layout, skeleton, profiles, build_ns, writes_input)
+
+
+def _build(spec: ModelSpec) -> nn.Module:
+    if spec.missing:
+        raise InputError(f"{spec.name}: {spec.missing}")
+    try:
+        module = spec.build()
+    except Exception as error:
+        raise InputError(f"{spec.name}: cannot be built: {_said(error)}") from error
+    if not isinstance(module, nn.Module):
+        raise InputError(
+            f"{spec.name}: build returned {type(module).__name__}, wanted a torch.nn.Module"
+        )
+    return module.eval().requires_grad_(False)
+
+
+def _profiles(
+    spec: ModelSpec, kind: str, *, weight_bytes: int, costs: Sequence[Cost]
+) -> list[Profile]:
+    """Return one profile per item shape; a published one stands for all shapes."""
+    if kind == "simulated" and (known := published(spec.name)) is not None:
+        return [known]
+    found: list[Profile] = []
+    for cost in costs:
+        key = ProfileKey(spec.name, kind, shape=cost.bucket.shape)
+        profile = cost.profile(key, weight_bytes)
+        if kind != "cpu":
+            profile = replace(profile, source=f"{_BORROWED}; {profile.source}")
+        found.append(profile)
+    return found
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
