@@ -8,10 +8,10 @@ import time
 import numpy as np
 import torch
 from engine.devices.cpu import CpuDevice
-from engine.devices.process import tune_interpreter, tune_memory
 from engine.devices.weights import Images
 
 from benchmarks.measure import Window, arguments, closed_loop, median, report
+from engine.devices.process import tune_interpreter, tune_memory
 from engine.drivers.clock import MonotonicClock
 from engine.engine import Engine
 from engine.policy import Policy
@@ -35,7 +35,7 @@ def make_engine(images: Images, high: int, *, clients: int) -> Engine:
         models={"ranker": {"low": low, "high": high, "timeout_ms": 5.0}},
     )
     spec = DeviceSpec("cpu:0", "cpu", 256 * MIB, 16 * MIB, False, 5e9, 5e9)
-    device = CpuDevice(spec, images, 0)
+    device = CpuDevice(spec, images)
     engine = Engine([device], images, policy=policy, clock=MonotonicClock())
     engine.add_model(ranker())
     x = np.zeros((1, 2048), np.float32)

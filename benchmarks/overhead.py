@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from engine.devices.process import tune_interpreter, tune_memory
 
 from benchmarks.bare import BareLoop
 from benchmarks.measure import Window, arguments, closed_loop, median, report, thread_loop
+from engine.devices.process import tune_interpreter, tune_memory
 from engine.drivers.clock import MonotonicClock
 from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
 from engine.engine import Engine
@@ -34,6 +34,7 @@ class NoopDevice:
 
     def run(self, batch: RunBatch, inputs: Sequence[Payload]) -> Sequence[Payload]:
         """Give the inputs back."""
+        assert len(batch.parts) == len(inputs), "one input per part"
         return inputs
 
     def load(self, effect: LoadWeights) -> None:
@@ -96,7 +97,7 @@ def make_engine(models: int) -> Engine:
     policy = Policy().replace(default={"low": 1, "high": CLIENTS, "timeout_ms": 5.0})
     engine = Engine([NoopDevice()], NoopImages(), policy=policy, clock=MonotonicClock())
     for index in range(models):
-        spec = ModelSpec(f"noop{index}", object, (Bucket(SHAPE),), lambda seed: Sample(seed))
+        spec = ModelSpec(f"noop{index}", object, (Bucket(SHAPE),), Sample)
         engine.add_model(spec)
     return engine
 

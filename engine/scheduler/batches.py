@@ -118,6 +118,9 @@ def try_leave(step: Step, device: DeviceBooks) -> None:
     if batch.lease is None:
         return
     lane = batch.lane
+    if batch.retry is None and not lane.queued_items:
+        withdraw(step, device)  # all that it was prepared for was cancelled or expired
+        return
     if batch.retry is not None:
         _start(step, device, batch=batch, parts=batch.retry.alive(), reason=Reason.ERROR)
         return
@@ -196,7 +199,7 @@ def _send(step: Step, device: DeviceBooks, *, batch: Batch, reason: Reason) -> N
             lane.key,
             batch.items,
             tuple([(request.id, first, count) for request, first, count in batch.parts]),
-            all([count == request.items for request, _, count in batch.parts]),
+            all(count == request.items for request, _, count in batch.parts),
             batch.lease.offset,
             batch.lease.size_bytes,
         )

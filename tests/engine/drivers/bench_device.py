@@ -35,7 +35,7 @@ class TestBench:
         self.spec = DeviceSpec(name, "cpu", (pool_mib + 2) * MIB, 0, False, 1e9, 1e9)
         self.ranges: dict[str, tuple[int, int]] = {}
         self.wrong: list[str] = []
-        self.before: Callable[[str], None] = lambda what: None
+        self.before: Callable[[], None] = lambda: None
         self.answer: Callable[[np.ndarray], np.ndarray] = lambda x: x * 2
         self.gate = threading.Event()
         self.gate.set()
@@ -44,7 +44,7 @@ class TestBench:
 
     def load(self, effect: LoadWeights) -> None:
         """Lay weights down; nobody else may lie there."""
-        self.before("load")
+        self.before()
         end = effect.offset + effect.size_bytes
         with self._books:
             for model, (start, stop) in self.ranges.items():
@@ -54,30 +54,30 @@ class TestBench:
 
     def evict(self, effect: EvictWeights) -> None:
         """Take weights away; they must be there."""
-        self.before("evict")
+        self.before()
         with self._books:
             if self.ranges.pop(effect.model, None) is None:
                 self.wrong.append(f"{effect.model} was evicted without being there")
 
     def run(self, batch: RunBatch, inputs: Sequence[Payload]) -> Sequence[Payload]:
         """Answer, if the model's weights are there for the whole batch."""
-        self.before("run")
+        self.before()
         self.gate.wait()
         self.runs += 1
         for _ in range(2):
             with self._books:
                 if batch.lane.model not in self.ranges:
                     self.wrong.append(f"{batch.lane.model} ran without weights")
-            self.before("run")
+            self.before()
         return [self.answer(np.asarray(x)) for x in inputs]
 
     def move(self, effect: MoveWeights) -> None:
         """Never be asked."""
-        self.wrong.append("moved")
+        self.wrong.append(f"{effect.model} was moved")
 
     def convert(self, effect: ConvertWeights) -> None:
         """Never be asked."""
-        self.wrong.append("converted")
+        self.wrong.append(f"{effect.model} was converted")
 
     def truth_bytes(self) -> int:
         """Return the bytes of all weights that lie here."""

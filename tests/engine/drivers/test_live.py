@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
+from collections.abc import Iterator
 from concurrent.futures import CancelledError
 
 import numpy as np
 import pytest
 
 from engine.drivers.event_log import EventLog
+from engine.engine import Engine
 from engine.errors import Failed, InputError, PolicyError, Refused
 from engine.events import Command
 from engine.policy import Policy
@@ -24,24 +26,24 @@ def rows(*values: float) -> np.ndarray:
 
 
 @pytest.fixture
-def bench():
+def bench() -> TestBench:
     """Return a device under control."""
     return TestBench()
 
 
 @pytest.fixture
-def engine(bench):
+def engine(bench: TestBench) -> Iterator[Engine]:
     """Return an engine over it, closed at the end."""
     engine = open_engine([bench], models=("a", "b"))
     yield engine
     engine.close()
 
 
-def test_a_result_comes_back_to_its_caller(engine):
+def test_a_result_comes_back_to_its_caller(engine: Engine):
     assert engine.infer("a", rows(1, 2)).tolist() == [[2, 2], [4, 4]]
 
 
-def test_coroutines_and_threads_share_batches(engine, bench):
+def test_coroutines_and_threads_share_batches(engine: Engine, bench: TestBench):
     engine.infer("a", rows(0))
     before = bench.runs
 
@@ -58,7 +60,7 @@ def test_coroutines_and_threads_share_batches(engine, bench):
     assert bench.runs - before == 2
 
 
-def test_a_split_request_comes_back_whole_and_in_order(bench):
+def test_a_split_request_comes_back_whole_and_in_order(bench: TestBench):
     policy = Policy().replace(default={"high": 3})
     engine = open_engine([bench], policy=policy)
     try:
@@ -68,7 +70,7 @@ def test_a_split_request_comes_back_whole_and_in_order(bench):
         engine.close()
 
 
-def test_one_bad_item_fails_alone(engine, bench):
+def test_one_bad_item_fails_alone(engine: Engine, bench: TestBench):
     def answer(x: np.ndarray) -> np.ndarray:
         if (x < 0).any():
             raise ValueError("below zero")
@@ -83,7 +85,7 @@ def test_one_bad_item_fails_alone(engine, bench):
     assert [f.result(10)[0, 0] for f in futures if f is not futures[2]] == [0, 1, 2, 3]
 
 
-def test_a_cancelled_request_leaves_the_queue(engine, bench):
+def test_a_cancelled_request_leaves_the_queue(engine: Engine, bench: TestBench):
     bench.gate.clear()
     running = engine.submit("a", rows(1))
     waiting = engine.submit("a", rows(2))
@@ -95,7 +97,7 @@ def test_a_cancelled_request_leaves_the_queue(engine, bench):
     assert engine.snapshot().model("a").counters.cancelled == 1
 
 
-def test_a_coroutine_that_gives_up_cancels_its_request(engine, bench):
+def test_a_coroutine_that_gives_up_cancels_its_request(engine: Engine, bench: TestBench):
     async def impatient() -> None:
         bench.gate.clear()
         engine.submit("a", rows(1))
@@ -107,7 +109,7 @@ def test_a_coroutine_that_gives_up_cancels_its_request(engine, bench):
     assert engine.snapshot().model("a").counters.cancelled == 1
 
 
-def test_bad_input_is_one_line_and_disturbs_nobody(engine):
+def test_bad_input_is_one_line_and_disturbs_nobody(engine: Engine):
     cases = (
         (lambda: engine.infer("nobody", rows(1)), "no such model; there are a, b"),
         (
@@ -130,7 +132,7 @@ def test_bad_input_is_one_line_and_disturbs_nobody(engine):
     assert engine.infer("a", rows(1))[0, 0] == 2
 
 
-def test_a_full_queue_refuses_with_the_limit_and_keeps_nothing(bench):
+def test_a_full_queue_refuses_with_the_limit_and_keeps_nothing(bench: TestBench):
     policy = Policy().replace(admission={"queue_items": 2})
     engine = open_engine([bench], policy=policy)
     try:
@@ -149,7 +151,7 @@ def test_a_full_queue_refuses_with_the_limit_and_keeps_nothing(bench):
         engine.close()
 
 
-def test_two_edits_from_the_same_version_conflict(engine):
+def test_two_edits_from_the_same_version_conflict(engine: Engine):
     base = engine.policy
     engine.apply(
         base.replace(models={"a": {"high": 2}}),
@@ -167,7 +169,7 @@ def test_two_edits_from_the_same_version_conflict(engine):
     assert engine.policy.model("a").high == 2
 
 
-def test_an_edit_takes_effect_on_the_next_batch(engine, bench):
+def test_an_edit_takes_effect_on_the_next_batch(engine: Engine, bench: TestBench):
     engine.infer("a", rows(0))
     engine.apply(
         engine.policy.replace(models={"a": {"high": 2}}),
@@ -180,7 +182,7 @@ def test_an_edit_takes_effect_on_the_next_batch(engine, bench):
     assert bench.runs - before == 2
 
 
-def test_closing_finishes_what_is_queued_and_refuses_more(bench):
+def test_closing_finishes_what_is_queued_and_refuses_more(bench: TestBench):
     engine = open_engine([bench])
     bench.gate.clear()
     future = engine.submit("a", rows(1))
@@ -193,11 +195,11 @@ def test_closing_finishes_what_is_queued_and_refuses_more(bench):
         engine.submit("a", rows(1))
 
 
-def scrambled_load(engine, bench_list, *, seed: int) -> list[float]:
+def scrambled_load(engine: Engine, benches: list[TestBench], *, seed: int) -> list[float]:
     """Send requests from four threads while every step of the devices is delayed by chance."""
     chance = random.Random(seed)
-    for one in bench_list:
-        one.before = lambda what: spin(chance.randrange(0, 60_000))
+    for one in benches:
+        one.before = lambda: spin(chance.randrange(0, 60_000))
     results: list[float] = []
     noted = threading.Lock()
 
@@ -218,7 +220,7 @@ def scrambled_load(engine, bench_list, *, seed: int) -> list[float]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_scrambled_threads_never_break_the_order_of_effects(seed):
+def test_scrambled_threads_never_break_the_order_of_effects(seed: int):
     benches = [TestBench(f"bench:{n}", pool_mib=25) for n in range(2)]
     engine = open_engine(benches, models="abcdefg")
     try:
