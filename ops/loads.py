@@ -111,7 +111,7 @@ class Loads:
             clock = self._engine.clock
             watch = _Watch(target, clock)
             started_ms = (self._engine.start_wall_ns + clock.now_ns()) // 1_000_000
-            generator = Generator(target.submit, watch, target.score, clock)
+            generator = Generator(target.submit, watch, score=target.score, clock=clock)
             load = _Load(Session(run_id, plan, started_ms), generator, watch)
             generator.start(plan)
             self._load = load

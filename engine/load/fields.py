@@ -38,7 +38,7 @@ class Fields:
             raise self._wrong(name, "a text")
         return value
 
-    def choice(self, name: str, options: Sequence[str], default: str | None = None) -> str:
+    def choice(self, name: str, options: Sequence[str], *, default: str | None = None) -> str:
         """Return one of some texts."""
         value = self.text(name, default)
         if value not in options:

@@ -54,6 +54,7 @@ class Generator:
         self,
         submit: Submit,
         inputs: Inputs,
+        *,
         score: Score | None,
         clock: Clock,
     ) -> None:
@@ -179,11 +180,11 @@ class Generator:
             news = self._news(min(pace.next_ns, end_ns))
             now_ns = self._clock.now_ns()
             if isinstance(news, LoadPlan):
-                plan, pace = news, edited(pace, news, now_ns)
+                plan, pace = news, edited(pace, news, now_ns=now_ns)
             elif news is not None:
                 pace.freed(news)
             elif pace.next_ns <= min(now_ns, end_ns - 1) and now_ns < end_ns + SLIP_LIMIT_NS:
-                self._send(plan, pace, next(turn))
+                self._send(plan, pace, prepared=next(turn))
             elif now_ns >= end_ns:
                 self._drop_overdue(pace, end_ns)
                 return
@@ -198,7 +199,7 @@ class Generator:
         except Empty:
             return None
 
-    def _send(self, plan: LoadPlan, pace: Pace, prepared: Prepared) -> None:
+    def _send(self, plan: LoadPlan, pace: Pace, *, prepared: Prepared) -> None:
         intended_ns = pace.next_ns
         pace.advance()
         with self._lock:
@@ -244,12 +245,13 @@ class Generator:
         while True:
             ended = self._results.get()
             if ended is not None:
-                self._count(*ended)
+                sent, future, now_ns = ended
+                self._count(sent, future, now_ns=now_ns)
             if self._sender_is_done.is_set() and not self.in_flight:
                 self._is_done.set()
                 return
 
-    def _count(self, sent: _Sent, future: Future[object], now_ns: int) -> None:
+    def _count(self, sent: _Sent, future: Future[object], *, now_ns: int) -> None:
         outcome, error = _outcome(future)
         scores: Mapping[str, float] = {}
         if outcome == "completed" and self._score is not None:

@@ -104,7 +104,7 @@ def make_pace(plan: LoadPlan, start_ns: int) -> Pace:
     return ClosedPace(plan, start_ns) if plan.kind == "closed" else OpenPace(plan, start_ns)
 
 
-def edited(pace: Pace, plan: LoadPlan, now_ns: int) -> Pace:
+def edited(pace: Pace, plan: LoadPlan, *, now_ns: int) -> Pace:
     """Return the pace that follows another plan from now on."""
     if pace.is_closed != (plan.kind == "closed"):
         return make_pace(plan, now_ns)

@@ -58,17 +58,17 @@ class LoadPlan:
             raise InputError(f"target: found {self.target!r}, wanted the name of a model")
         if self.kind not in KINDS:
             raise InputError(f"kind: found {self.kind!r}, wanted {', '.join(KINDS)}")
-        _check("rate_hz", self.rate_hz, (1e-3, MAX_RATE_HZ))
-        _check("cv", self.cv, (0.01, 100))
-        _check("clients", self.clients, (1, MAX_CLIENTS), is_whole=True)
-        _check("items", self.items, (1, MAX_ITEMS), is_whole=True)
-        _check("seed", self.seed, (0, 2**63 - 1), is_whole=True)
+        _check("rate_hz", self.rate_hz, bounds=(1e-3, MAX_RATE_HZ))
+        _check("cv", self.cv, bounds=(0.01, 100))
+        _check("clients", self.clients, bounds=(1, MAX_CLIENTS), is_whole=True)
+        _check("items", self.items, bounds=(1, MAX_ITEMS), is_whole=True)
+        _check("seed", self.seed, bounds=(0, 2**63 - 1), is_whole=True)
         if self.seconds is not None:
-            _check("seconds", self.seconds, (1e-3, 1e7))
+            _check("seconds", self.seconds, bounds=(1e-3, 1e7))
         if self.priority_class is not None:
-            _check("priority_class", self.priority_class, (0, 9), is_whole=True)
+            _check("priority_class", self.priority_class, bounds=(0, 9), is_whole=True)
         if self.deadline_ms is not None:
-            _check("deadline_ms", self.deadline_ms, (1e-3, 3.6e6))
+            _check("deadline_ms", self.deadline_ms, bounds=(1e-3, 3.6e6))
 
     def to_json(self) -> str:
         """Return the plan as one line of JSON."""
@@ -95,7 +95,8 @@ class LoadPlan:
             )
         if "target" not in document:
             raise InputError("target: missing; wanted the name of a model or pipeline")
-        return cls(**cast(Mapping[str, object], document))  # type: ignore[arg-type]  # checked there
+        values = cast(Mapping[str, object], document)
+        return cls(**values)  # type: ignore[arg-type]  # the class checks them itself
 
 
 def _is_text(value: object) -> bool:
@@ -103,7 +104,7 @@ def _is_text(value: object) -> bool:
 
 
 def _check(
-    name: str, value: Number, bounds: tuple[float, float], *, is_whole: bool = False
+    name: str, value: Number, *, bounds: tuple[float, float], is_whole: bool = False
 ) -> None:
     """Refuse a value that is no number, not finite, or out of its bounds."""
     low, high = bounds

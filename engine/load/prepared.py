@@ -61,10 +61,10 @@ def prepare(inputs: Inputs, *, items: int, seed: int, count: int = POOL) -> Iter
             sample = inputs(first_seed)
             yield Prepared(sample.payload, sample.truth)
         else:
-            yield _join(inputs, items, first_seed)
+            yield _join(inputs, items=items, seed=first_seed)
 
 
-def _join(inputs: Inputs, items: int, seed: int) -> Prepared:
+def _join(inputs: Inputs, *, items: int, seed: int) -> Prepared:
     arrays: list[NDArray[np.generic]] = []
     pieces: list[tuple[int, int, object]] = []
     filled = 0

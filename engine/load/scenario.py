@@ -141,7 +141,7 @@ def parse_scenario(document: object) -> Scenario:
 
 
 def _device(part: Fields) -> DeviceSpec:
-    part.choice("kind", ("simulated",), "simulated")
+    part.choice("kind", ("simulated",), default="simulated")
     capacity, reserve = part.whole("capacity_bytes", least=1), part.whole("reserve_bytes", 0)
     if reserve >= capacity:
         raise InputError(
@@ -164,7 +164,7 @@ def _profile(part: Fields) -> Profile:
     workspace, latency = part.part("workspace_bytes"), part.part("latency_ms")
     sigma = latency.number("sigma", 0.0)
     spread = latency.choice(
-        "spread", ("none", "normal", "exponential"), "normal" if sigma else "none"
+        "spread", ("none", "normal", "exponential"), default="normal" if sigma else "none"
     )
     times = Latency(
         floor_ns=ms_to_ns(latency.number("floor", 0.0)),

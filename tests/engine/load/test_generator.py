@@ -53,7 +53,7 @@ def echo(future: Future[object], payload: object) -> None:
 
 def start(target: Target, plan: LoadPlan, **scoring: object) -> Generator:
     score = scoring.get("score")
-    generator = Generator(target.submit, one_row, score, MonotonicClock())
+    generator = Generator(target.submit, one_row, score=score, clock=MonotonicClock())
     generator.start(plan)
     return generator
 
@@ -146,7 +146,9 @@ def test_an_edit_changes_the_load_without_a_new_start():
 
 
 def test_inputs_that_cannot_be_made_end_the_load_with_their_error():
-    generator = Generator(Target(echo).submit, lambda _: 1 / 0, None, MonotonicClock())
+    generator = Generator(
+        Target(echo).submit, lambda _: 1 / 0, score=None, clock=MonotonicClock()
+    )
     generator.start(LoadPlan("m"))
     assert generator.wait(PATIENCE_S)
     assert generator.figures().error == "ZeroDivisionError: division by zero"

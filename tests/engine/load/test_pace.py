@@ -21,7 +21,7 @@ def test_an_open_loop_does_not_wait_for_results():
 
 def test_an_edited_rate_rescales_what_is_left_of_the_gap():
     plan = LoadPlan("m", rate_hz=100)
-    pace = edited(make_pace(plan, 0), replace(plan, rate_hz=200), 4 * MS)
+    pace = edited(make_pace(plan, 0), replace(plan, rate_hz=200), now_ns=4 * MS)
     assert pace.next_ns == 7 * MS
     pace.advance()
     assert pace.next_ns == 12 * MS
@@ -29,7 +29,7 @@ def test_an_edited_rate_rescales_what_is_left_of_the_gap():
 
 def test_an_edit_does_not_forgive_arrivals_that_are_overdue():
     plan = LoadPlan("m", rate_hz=100)
-    pace = edited(make_pace(plan, 0), replace(plan, rate_hz=1000), 15 * MS)
+    pace = edited(make_pace(plan, 0), replace(plan, rate_hz=1000), now_ns=15 * MS)
     assert pace.next_ns == 10 * MS
 
 
@@ -61,6 +61,6 @@ def test_clients_come_and_go_with_an_edit():
 
 def test_a_loop_can_be_opened_and_closed():
     plan = LoadPlan("m", rate_hz=100)
-    pace = edited(make_pace(plan, 0), replace(plan, kind="closed", clients=1), 3)
+    pace = edited(make_pace(plan, 0), replace(plan, kind="closed", clients=1), now_ns=3)
     assert pace.is_closed and pace.next_ns == 3
-    assert not edited(pace, plan, 4).is_closed
+    assert not edited(pace, plan, now_ns=4).is_closed
