@@ -171,6 +171,10 @@ class Pool:
             return left
         return self.spec.workspace_bytes if left >= 0 else -1
 
+    def has_room(self, size_bytes: int) -> bool:
+        """Return whether weights of that size fit as it is."""
+        return size_bytes <= self.weight_room_bytes and self.arena.can_fit(size_bytes)
+
     def plan_weights(self, size_bytes: int, candidates: list[Candidate]) -> Plan | None:
         """Return the cheapest way to a hole for weights; None if there is none.
 
@@ -178,19 +182,17 @@ class Pool:
             candidates: Residents that may be evicted for it.
         """
         size_bytes = align_up(size_bytes, ALIGNMENT)
+        if self.has_room(size_bytes):
+            return Plan()
         order = lru(candidates)
         short = size_bytes - self.weight_room_bytes
-        if short <= 0 and self.arena.can_fit(size_bytes):
-            return Plan()
-        window = self._plan_window(order, size_bytes)
-        if window is None:
+        if (window := self._plan_window(order, size_bytes)) is None:
             return None
         victims = window.victims
         # A hole is not enough where leases are a budget of the same bytes.
         won = sum(c.size_bytes for c in candidates if c.model in victims)
         rest = [c for c in order if c.model not in victims]
-        more = plan_budget(rest, short - won) if short > won else ()
-        if more is None:
+        if (more := plan_budget(rest, short - won) if short > won else ()) is None:
             return None
         return Plan((*victims, *more), (window.start, window.end))
 

@@ -116,6 +116,8 @@ def try_leave(step: Step, device: DeviceBooks) -> None:
     batch = device.prepared
     assert batch is not None, "asked for devices with a prepared batch"
     if batch.lease is None:
+        if not any(r.batch is batch for r in device.reservations.values()):
+            withdraw(step, device)  # its claim lapsed
         return
     lane = batch.lane
     if batch.retry is None and not lane.queued_items:

@@ -169,7 +169,13 @@ def _grant(step: Step, device: DeviceBooks, *, reservation: Reservation) -> None
     claim = reservation.claim
     device.pool.give_up(claim)
     del device.reservations[reservation.id]
+    pool, size_bytes = device.pool, claim.size_bytes
+    # The fence may have come down meanwhile: then the claim lapses.
     if reservation.is_revoked:
+        return
+    if reservation.kind == "load" and not pool.has_room(size_bytes):
+        return
+    if reservation.kind == "lease" and size_bytes > pool.lease_room_bytes:
         return
     if reservation.kind == "load":
         _load_now(step, device, model=reservation.model, size_bytes=claim.size_bytes)
