@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
-from itertools import repeat
 from multiprocessing import get_context
 
 from benchmarks.measure import arguments, report
@@ -98,8 +97,8 @@ def compare(load: float, requests: int, *, seeds: Sequence[int] = SEEDS) -> Agre
     """
     workers = min(len(seeds), os.cpu_count() or 1)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        parts = pool.map(mean_waits_ms, repeat(load), repeat(requests), seeds)
-        means = [mean for part in parts for mean in part]
+        runs = [pool.submit(mean_waits_ms, load, requests, seed=seed) for seed in seeds]
+        means = [mean for run in runs for mean in run.result()]
     theory = SERVICE_MS * load / (2 * (1 - load))
     mean = statistics.fmean(means)
     half = T_95 * statistics.stdev(means) / math.sqrt(len(means))
