@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -114,7 +113,7 @@ def compare(load: float, requests: int, *, seeds: Sequence[int] = SEEDS) -> Agre
     )
 
 
-def main() -> int:
+def main() -> None:
     """Print the agreement at both loads as one JSON object."""
     options = arguments("M/D/1 against theory", rounds=1, seconds=60)
     started = time.perf_counter()
@@ -125,8 +124,7 @@ def main() -> int:
     }
     result = {"loads": found, "seeds": SEEDS, "wall_s": time.perf_counter() - started}
     report(result, options.json)
-    return 0 if all(one["is_inside"] for one in found.values()) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
