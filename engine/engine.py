@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar, cast
 
@@ -14,7 +13,8 @@ from engine.drivers.completion import AsyncResult, ThreadResult
 from engine.drivers.inputs import Inputs, check_models, join
 from engine.drivers.live import LiveDriver
 from engine.drivers.pipelines import CallTerms, Pipeline
-from engine.errors import InputError, PolicyError
+from engine.drivers.policy_desk import Applied, PolicyDesk
+from engine.errors import InputError
 from engine.events import (
     Command,
     HostCopyFinished,
@@ -28,7 +28,7 @@ from engine.request import Request
 from engine.scheduler.core import EngineCore
 from engine.snapshot import Snapshot
 from engine.spec import ModelSpec, PipelineSpec
-from engine.units import MIB, ms_to_ns
+from engine.units import ms_to_ns
 
 HOST_THREADS = 2
 MAX_DEADLINE_MS = 1e9
@@ -57,9 +57,6 @@ class Engine:
         """Start the threads of the driver and of every device."""
         self.clock = clock
         self.start_wall_ns = time.time_ns() - clock.now_ns()
-        self.on_apply: Callable[[Policy, str, str], None] | None = None
-        self._policy = policy
-        self._apply_lock = threading.Lock()
         self._images = images
         self._inputs = Inputs(policy)
         self._pipelines: dict[str, Pipeline] = {}
@@ -68,13 +65,18 @@ class Engine:
         self._driver = LiveDriver(core, clock=clock, join=join, recorder=recorder)
         self._kinds = sorted({device.spec.kind for device in devices})
         self._devices = tuple(device.spec for device in devices)
+        self._desk = PolicyDesk(policy, self._devices, swap=self._swap)
         for device in devices:
             self._driver.add_device(device)
 
     @property
     def policy(self) -> Policy:
         """Return the policy in force."""
-        return self._policy
+        return self._desk.policy
+
+    def store_versions_with(self, store: Applied) -> None:
+        """Keep every policy version before it takes effect; `store` may refuse it."""
+        self._desk.store = store
 
     @property
     def models(self) -> Mapping[str, ModelSpec]:
@@ -108,7 +110,7 @@ class Engine:
         absent = [name for name in spec.models if name not in self._inputs.specs]
         if absent:
             raise InputError(f"{spec.name}: needs {', '.join(absent)}; add these models first")
-        admission = self._policy.admission
+        admission = self.policy.admission
         self._pipelines[spec.name] = Pipeline(
             spec,
             call=self._call,
@@ -152,12 +154,9 @@ class Engine:
         deadline_ms: float | None = None,
     ) -> Future[object]:
         """Queue a batch of items and return the future of its output; see `infer`."""
+        future = ThreadResult()
         return self._queue(
-            model,
-            x,
-            future=ThreadResult(),
-            priority_class=priority_class,
-            deadline_ms=deadline_ms,
+            model, x, future=future, priority_class=priority_class, deadline_ms=deadline_ms
         )
 
     def infer_async(
@@ -187,24 +186,9 @@ class Engine:
             PolicyError: Somebody else applied a version meanwhile, or a device's part is wrong.
             StoreError: The version could not be stored; nothing has changed.
         """
-        with self._apply_lock:
-            current = self._policy
-            if expected_version != current.version:
-                raise PolicyError(
-                    f"policy: the edit is based on version {expected_version}, "
-                    f"version {current.version} is in force; look at the difference and redo it"
-                )
-            self._check_devices(policy)
-            new = policy.model_copy(update={"version": current.version + 1})
-            if self.on_apply is not None:
-                self.on_apply(new, author, reason)
-            self._driver.handle(PolicyChanged(new.compile(), author, reason))
-            self._policy = new
-            self._inputs.follow(new)
-            for pipeline in self._pipelines.values():
-                admission = new.admission
-                pipeline.set_credits(admission.pages_in_flight, admission.pages_waiting)
-            return new.version
+        return self._desk.apply(
+            policy, author=author, reason=reason, expected_version=expected_version
+        )
 
     def command(
         self, command: Command, *, author: str, model: str = "", device: str = ""
@@ -224,7 +208,7 @@ class Engine:
         self._driver.handle(OperatorCommand(command, author, model, device))
 
     def snapshot(self) -> Snapshot:
-        """Return the whole engine at this instant, as a value."""
+        """Return the whole engine at this instant."""
         return self._driver.snapshot()
 
     def sample_truth(self) -> None:
@@ -307,15 +291,10 @@ class Engine:
         driver.submit(request, future)
         return future
 
-    def _check_devices(self, policy: Policy) -> None:
-        sizes = {spec.name: spec.pool_bytes for spec in self._devices}
-        for name, part in policy.devices.items():
-            if name not in sizes:
-                raise PolicyError(
-                    f"devices.{name}: no such device; there are {', '.join(sizes)}"
-                )
-            if part.pool_mib is not None and part.pool_mib * MIB > sizes[name]:
-                raise PolicyError(
-                    f"devices.{name}.pool_mib: found {part.pool_mib:g}, the arena was made "
-                    f"for {sizes[name] / MIB:g}; restart with a larger device to grow it"
-                )
+    def _swap(self, policy: Policy, *, author: str, reason: str) -> None:
+        """Put a policy in force everywhere."""
+        self._driver.handle(PolicyChanged(policy.compile(), author, reason))
+        self._inputs.follow(policy)
+        admission = policy.admission
+        for pipeline in self._pipelines.values():
+            pipeline.set_credits(admission.pages_in_flight, admission.pages_waiting)

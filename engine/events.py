@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.policy import CompiledPolicy
 from engine.profile import Profile
 from engine.request import Request
+from engine.rules import CompiledPolicy
 from engine.spec import DeviceSpec
 
 

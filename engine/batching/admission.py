@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.decisions import Reason
-from engine.policy import CompiledPolicy
 from engine.request import Request
+from engine.rules import CompiledPolicy
 
 
 @dataclass(frozen=True, slots=True)

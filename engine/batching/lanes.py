@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from engine.metrics import Counters, LatencyHistogram
-from engine.policy import ModelRules
 from engine.request import FINAL, Request
+from engine.rules import ModelRules
 from engine.spec import LaneKey
 
 Taken = tuple[Request, int, int]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from engine.decisions import Number, Reason
 from engine.memory.fragmentation import external
 from engine.memory.state import DeviceState, MemoryState
-from engine.policy import PlacementWeights
+from engine.rules import PlacementWeights
 
 
 @dataclass(frozen=True, slots=True)

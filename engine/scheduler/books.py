@@ -8,9 +8,9 @@ from typing import Literal
 from engine.batching.lanes import Lane, ModelBooks, RetryGroup, Taken
 from engine.decisions import Kind, Reason
 from engine.memory.pool import Claim, Lease, Pool
-from engine.policy import CompiledPolicy
 from engine.profile import Profile
 from engine.request import Request
+from engine.rules import CompiledPolicy
 from engine.spec import DeviceSpec, LaneKey
 
 

@@ -33,7 +33,7 @@ from engine.events import (
     TimePassed,
     TruthSampled,
 )
-from engine.policy import CompiledPolicy
+from engine.rules import CompiledPolicy
 from engine.scheduler.books import Books
 from engine.scheduler.dispatch import decide
 from engine.scheduler.intake import cancel_requested, submitted, time_passed

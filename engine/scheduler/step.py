@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypedDict, Unpack
+
 from engine.batching.lanes import Lane, effective_class
 from engine.decisions import Decision, Kind, Number, Reason
 from engine.effects import Effect, RecordDecision, RejectRequests
@@ -13,6 +15,13 @@ Urgency = tuple[int, int, int, int]
 """The total order of lanes: (effective class, virtual time, oldest arrival, serial)."""
 
 LAST: Urgency = (99, 0, 0, 0)
+
+
+class About(TypedDict, total=False):
+    """Say which model and device a decision is about, as far as it is about one."""
+
+    model: str
+    device: str
 
 
 class Step:
@@ -42,12 +51,12 @@ class Step:
         kind: Kind,
         reason: Reason,
         *,
-        model: str = "",
-        device: str = "",
         subject: int | None = None,
         numbers: tuple[tuple[str, Number], ...] = (),
+        **about: Unpack[About],
     ) -> None:
         """Record a decision."""
+        model, device = about.get("model", ""), about.get("device", "")
         books = self.books
         decision = Decision(
             books.next_decision, self.now_ns, kind, reason, model, device, subject, numbers
