@@ -19,12 +19,12 @@ from engine.spec import Bucket
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
 
-class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves its hook untyped
+class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no type
     """Sum the storages that live during a forward pass and keep the highest sum.
 
     Works on the meta device too, where nothing is computed and no memory is
-    taken, and gives the same sum to the byte. What a kernel takes and frees
-    inside itself it does not see.
+    taken: there the sum grows with the batch exactly as in a real run. What a
+    kernel takes and frees inside itself it does not see.
     """
 
     def __init__(self, known: Sequence[Tensor]) -> None:
@@ -71,7 +71,7 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch le
         self.live_bytes -= size_bytes
 
 
-def make_input(bucket: Bucket, items: int, device: str = "cpu") -> Tensor:
+def make_input(bucket: Bucket, items: int, *, device: str = "cpu") -> Tensor:
     """Return an input that every model accepts: 0.5 where fractions are meant, else 0."""
     dtype: torch.dtype = getattr(torch, bucket.dtype)
     value = 0.5 if dtype.is_floating_point else 0

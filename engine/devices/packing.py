@@ -144,12 +144,12 @@ class Weights:
 
     __slots__ = ("_slots", "_tensors", "module")
 
-    def __init__(self, skeleton: nn.Module, layout: Layout, device: str = "cpu") -> None:
+    def __init__(self, skeleton: nn.Module, layout: Layout, *, device: str = "cpu") -> None:
         """Copy the module, without memory for its tensors."""
         self.module = copy.deepcopy(skeleton)
         self._slots = layout.slots
         empty = [torch.empty(0, dtype=slot.dtype, device=device) for slot in layout.slots]
-        self._tensors = install(self.module, layout, empty)
+        self._tensors = install(self.module, layout, tensors=empty)
 
     def point(self, arena: Tensor, offset: int) -> None:
         """Let the tensors be views of the packed block at that offset of an arena.
@@ -173,7 +173,7 @@ class Weights:
                 tensor.set_(nothing.untyped_storage(), 0, (0,), (1,))
 
 
-def install(module: nn.Module, layout: Layout, tensors: list[Tensor]) -> list[Tensor]:
+def install(module: nn.Module, layout: Layout, *, tensors: list[Tensor]) -> list[Tensor]:
     """Put one tensor per slot into all of its places and return them as they lie there.
 
     They are set by name, so that modules which keep further lists of their
@@ -195,5 +195,5 @@ def make_skeleton(module: nn.Module, layout: Layout) -> nn.Module:
         torch.empty_strided(slot.shape, slot.stride, dtype=slot.dtype, device="meta")
         for slot in layout.slots
     ]
-    install(module, layout, shapes)
+    install(module, layout, tensors=shapes)
     return module

@@ -80,7 +80,7 @@ def fit_line(few: tuple[int, int], many: tuple[int, int]) -> Line:
 
 
 def probe(
-    module: nn.Module, skeleton: nn.Module, buckets: Sequence[Bucket]
+    module: nn.Module, skeleton: nn.Module, *, buckets: Sequence[Bucket]
 ) -> tuple[Cost, ...]:
     """Find out workspace and latency for every item shape of a model.
 
@@ -130,8 +130,8 @@ def _plan(module: nn.Module, skeleton: nn.Module, *, bucket: Bucket) -> Plan:
 
 def _plan_on(device: str, module: nn.Module, *, bucket: Bucket) -> Plan:
     few, many = _PLAN_ITEMS
-    one = watch_pass(module, make_input(bucket, few, device))
-    more = watch_pass(module, make_input(bucket, many, device))
+    one = watch_pass(module, make_input(bucket, few, device=device))
+    more = watch_pass(module, make_input(bucket, many, device=device))
     line = fit_line((few, one.peak_bytes), (many, more.peak_bytes))
     source = "planned by a dry run" if device == "meta" else "measured in a real run"
     return Plan(line, one.writes_input, source)

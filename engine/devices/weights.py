@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor, nn
 
 from engine.devices.catalog import published
+from engine.devices.cuda_probe import probe_cuda
 from engine.devices.packing import Layout, Weights, make_skeleton, pack
 from engine.devices.probe import Cost, probe
 from engine.errors import InputError
@@ -90,17 +91,20 @@ def _make(spec: ModelSpec, kinds: Sequence[str]) -> Image:
     build_ns = time.perf_counter_ns() - start_ns
     weights.point(block, 0)
     try:
-        costs = probe(weights.module, skeleton, spec.buckets)
+        costs = probe(weights.module, skeleton, buckets=spec.buckets)
     except Exception as error:
         shapes = ", ".join(str(bucket.shape) for bucket in spec.buckets)
         raise InputError(
             f"{spec.name}: a first run on zeros of its shapes {shapes} failed: {_said(error)}; "
             "correct its buckets or its forward"
         ) from error
+    found = dict.fromkeys(kinds, costs)
+    if "cuda" in found:
+        found["cuda"] = probe_cuda(skeleton, (layout, block), costs=costs)
     profiles = tuple(
         profile
-        for kind in kinds
-        for profile in _profiles(spec, kind, weight_bytes=layout.size_bytes, costs=costs)
+        for kind, own in found.items()
+        for profile in _profiles(spec, kind, weight_bytes=layout.size_bytes, costs=own)
     )
     writes_input = any(cost.writes_input for cost in costs)
     return Image(spec, block, layout, skeleton, profiles, build_ns, writes_input)
@@ -117,7 +121,7 @@ def _build(spec: ModelSpec) -> nn.Module:
         raise InputError(
             f"{spec.name}: build returned {type(module).__name__}, wanted a torch.nn.Module"
         )
-    return module.eval().requires_grad_(False)
+    return module.eval()
 
 
 def _profiles(
@@ -130,7 +134,7 @@ def _profiles(
     for cost in costs:
         key = ProfileKey(spec.name, kind, shape=cost.bucket.shape)
         profile = cost.profile(key, weight_bytes)
-        if kind != "cpu":
+        if kind == "simulated":
             profile = replace(profile, source=f"{_BORROWED}; {profile.source}")
         found.append(profile)
     return found

@@ -1,0 +1,283 @@
+"""CUDA: weights in one arena of a card, batches on one stream with a memory pool of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+import torch
+from torch import Tensor
+
+from engine.devices.dry_run import check_output
+from engine.devices.gather import gather, scatter
+from engine.devices.nvml import Nvml
+from engine.devices.packing import Weights
+from engine.devices.staging import PinnedRing, make_event, make_stream
+from engine.devices.transfers import BOUNCE_BYTES, cut_move, cut_seed
+from engine.devices.weights import Images
+from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
+from engine.errors import DeviceError, EngineError, Failed, InputError, OutOfMemoryError
+from engine.ports import Payload
+from engine.spec import DeviceSpec
+from engine.units import GIB, MIB, format_bytes
+
+_WORKSPACE_SHARE = 4  # a quarter of the pool is set aside for leases
+_LOAD_BYTES_PER_S = 12e9  # PCIe 3 x16 from pinned memory; newer links are faster
+_MOVE_BYTES_PER_S = 120e9  # a copy inside the slowest of the known cards
+
+_POOL_FUNCTION = "_cuda_beginAllocateCurrentThreadToPool"
+_HAS_THREAD_POOLS = hasattr(torch._C, _POOL_FUNCTION)  # noqa: SLF001  # there is no other sign
+"""Before torch 2.8 a pool took the allocations of all threads; leases are only counted then."""
+
+
+def default_reserve_bytes(total_bytes: int, *, has_nccl: bool = False) -> int:
+    """Return what is kept for context, kernels, cuBLAS and the driver: 6 %, at least 1 GiB.
+
+    Half a GiB is the context with lazily loaded kernels, cuBLAS takes 8 or 32 MiB
+    per stream, the rest is slack. NCCL, where it is used, takes half a GiB more.
+    """
+    reserve = max(GIB, total_bytes * 6 // 100)
+    return reserve + GIB // 2 if has_nccl else reserve
+
+
+def describe_cuda(index: int) -> DeviceSpec:
+    """Describe a card of this machine; what others hold of it now is not counted in.
+
+    Raises:
+        DeviceError: It does not answer.
+    """
+    try:
+        card = torch.cuda.get_device_properties(index)
+    except RuntimeError as error:
+        raise DeviceError(f"cuda:{index}: does not answer: {error}") from error
+    nvml = Nvml(_uuid(index))
+    capacity = card.total_memory - nvml.used_bytes()
+    nvml.close()
+    capacity -= capacity % (2 * MIB)
+    reserve = default_reserve_bytes(card.total_memory)
+    if capacity <= 2 * reserve:
+        raise DeviceError(
+            f"cuda:{index}: only {format_bytes(capacity)} are free, wanted more than "
+            f"{format_bytes(2 * reserve)}; end what else runs on it"
+        )
+    workspace = (capacity - reserve) // _WORKSPACE_SHARE
+    return DeviceSpec(
+        f"cuda:{index}",
+        "cuda",
+        capacity,
+        reserve,
+        addressed=False,
+        load_bytes_per_s=_LOAD_BYTES_PER_S,
+        move_bytes_per_s=_MOVE_BYTES_PER_S,
+        workspace_bytes=workspace - workspace % (2 * MIB),
+        source=f"{card.name}; bandwidths assumed until measured",
+    )
+
+
+def _uuid(index: int) -> str:
+    return f"GPU-{torch.cuda.get_device_properties(index).uuid}"
+
+
+class CudaDevice:
+    """Hold weights in an arena of the card and run batches on one stream.
+
+    Three traps that it stays clear of: the memory pool has no Python
+    callbacks (they deadlock with the allocator's lock), cuBLAS is warmed
+    outside the pool (its workspace would never leave it), and nobody polls
+    the allocator's snapshots (they corrupt reference counts).
+    """
+
+    def __init__(self, spec: DeviceSpec, images: Images) -> None:
+        """Take the arena from the card.
+
+        Raises:
+            OutOfMemoryError: The card has not as much free.
+            DeviceError: It does not answer.
+        """
+        self._spec = spec
+        self._images = images
+        self._device = torch.device(spec.name)
+        self._weights: dict[str, Weights] = {}
+        self._loaded: dict[str, tuple[int, int]] = {}
+        self._ready: dict[str, torch.cuda.Event] = {}
+        self._pool: torch.cuda.MemPool | None = None
+        try:
+            size_bytes = spec.pool_bytes - (spec.workspace_bytes or 0)
+            self._arena = torch.empty(size_bytes, dtype=torch.uint8, device=self._device)
+            self._compute = make_stream(self._device)
+            self._copies = make_stream(self._device)
+            self._last_use = make_event()
+            self._ring = PinnedRing()
+            self._nvml = Nvml(_uuid(self._device.index))
+        except RuntimeError as error:
+            raise _translate(spec.name, error) from error
+
+    def __repr__(self) -> str:
+        """Show what lies in the arena."""
+        return f"CudaDevice({self._spec.name}, {sorted(self._loaded)})"
+
+    @property
+    def spec(self) -> DeviceSpec:
+        """Return the description that the core knows."""
+        return self._spec
+
+    def start_worker(self) -> None:
+        """Give the calling thread its stream, warm the libraries, then seed its pool."""
+        torch.cuda.set_device(self._device)
+        torch.cuda.set_stream(self._compute)
+        with torch.inference_mode():
+            image = torch.ones(1, 1, 64, 64, device=self._device)
+            torch.nn.functional.conv2d(image @ image, image[..., :3, :3])
+        self._compute.synchronize()
+        if _HAS_THREAD_POOLS:
+            self._pool = torch.cuda.MemPool()
+            self._seed(self._spec.workspace_bytes or 0)
+
+    def load(self, effect: LoadWeights) -> None:
+        """Copy a model's weights through pinned memory, beside whatever the card computes."""
+        if effect.precision != "fp32":
+            raise InputError(_no_precision(effect.precision))
+        image = self._images[effect.model]
+        assert effect.model not in self._loaded, "a model is loaded once"
+        assert effect.offset + image.size_bytes <= self._arena.nbytes, "weights fit the arena"
+        target = self._arena[effect.offset : effect.offset + image.size_bytes]
+        try:
+            # The range may have been another model's: its last batch or move must be over.
+            self._copies.wait_event(self._last_use)
+            self._ring.copy(image.block, target, stream=self._copies)
+            ready = make_event()
+            ready.record(self._copies)
+            ready.synchronize()
+            weights = self._weights.get(effect.model)
+            if weights is None:
+                weights = Weights(image.skeleton, image.layout, device=self._spec.name)
+                self._weights[effect.model] = weights
+            weights.point(self._arena, effect.offset)
+        except RuntimeError as error:
+            raise _translate(f"{self._spec.name}: load of {effect.model}", error) from error
+        self._ready[effect.model] = ready
+        self._loaded[effect.model] = (effect.offset, image.size_bytes)
+
+    def evict(self, effect: EvictWeights) -> None:
+        """Forget a model's weights; the host's copy stays, so nothing is copied back."""
+        offset, _ = self._loaded.pop(effect.model)
+        assert offset == effect.offset, "the core knows where a model lies"
+        del self._ready[effect.model]
+        self._weights[effect.model].drop()
+
+    def move(self, effect: MoveWeights) -> None:
+        """Move a model's weights inside the arena, on the stream that also runs batches."""
+        offset, size_bytes = self._loaded[effect.model]
+        assert offset == effect.offset, "the core knows where a model lies"
+        try:
+            self._compute.wait_event(self._ready[effect.model])
+            self._shift(offset, effect.new_offset, size_bytes=size_bytes)
+            self._last_use.record(self._compute)
+            self._compute.synchronize()
+        except RuntimeError as error:
+            raise _translate(f"{self._spec.name}: move of {effect.model}", error) from error
+        self._weights[effect.model].point(self._arena, effect.new_offset)
+        self._loaded[effect.model] = (effect.new_offset, size_bytes)
+
+    def convert(self, effect: ConvertWeights) -> None:
+        """Refuse: weights stay as they were packed.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(_no_precision(effect.precision))
+
+    def run(self, batch: RunBatch, inputs: Sequence[Payload]) -> Sequence[Payload]:
+        """Run one batch; see `Device.run`. Out of memory is tried once more, with all let go.
+
+        Raises:
+            Failed: The model raised an error, or returned something else than a row per item.
+            OutOfMemoryError: The lease was too small, twice.
+            DeviceError: The card is lost.
+        """
+        model = batch.lane.model
+        try:
+            output = self._try_forward(model, inputs)
+            if output is None:
+                self._compute.synchronize()
+                output = self._forward(model, inputs)
+            return scatter(output, inputs)
+        except Exception as error:
+            raise _translate(model, error) from error
+
+    def truth_bytes(self) -> int:
+        """Return what the driver says is used of the card, by this process and others."""
+        return self._nvml.used_bytes()
+
+    def close(self) -> None:
+        """Give everything back: first the pool, then the arena."""
+        for weights in self._weights.values():
+            weights.drop()
+        self._weights.clear()
+        self._loaded.clear()
+        self._ready.clear()
+        self._pool = None
+        self._arena = torch.empty(0, dtype=torch.uint8)
+        self._ring = PinnedRing(0)
+        torch.cuda.empty_cache()
+        self._nvml.close()
+
+    def _try_forward(self, model: str, inputs: Sequence[Payload]) -> Tensor | None:
+        """Return None when out of memory, and with the error all that it kept alive is gone."""
+        try:
+            return self._forward(model, inputs)
+        except torch.OutOfMemoryError:
+            return None
+
+    def _forward(self, model: str, inputs: Sequence[Payload]) -> Tensor:
+        """Return the output in host memory; everything else of the batch is let go."""
+        with torch.inference_mode(), self._leased():
+            x = gather(inputs).to(self._device)
+            self._compute.wait_event(self._ready[model])
+            output = check_output(self._weights[model].module(x), len(x)).cpu()
+            self._last_use.record(self._compute)
+        return output
+
+    def _leased(self) -> AbstractContextManager[None]:
+        """Let the calling thread's allocations come from the worker's pool."""
+        if self._pool is None:
+            return contextlib.nullcontext()
+        return torch.cuda.use_mem_pool(self._pool, self._device)
+
+    def _seed(self, lease_bytes: int) -> None:
+        """Take the lease once, so that no batch has to ask the driver for memory."""
+        large, small = cut_seed(lease_bytes)
+        sizes = [size for size in (large, *[MIB] * small) if size]
+        try:
+            with self._leased():
+                blocks = [
+                    torch.empty(size, dtype=torch.uint8, device=self._device) for size in sizes
+                ]
+                del blocks
+        except torch.OutOfMemoryError:
+            return  # batches will take what they need and report what they do not get
+
+    def _shift(self, offset: int, new_offset: int, *, size_bytes: int) -> None:
+        arena = self._arena
+        with self._leased():
+            scratch = torch.empty(BOUNCE_BYTES, dtype=torch.uint8, device=self._device)
+            for piece in cut_move(offset, new_offset, size_bytes=size_bytes):
+                length = piece.size_bytes
+                source = arena[piece.source : piece.source + length]
+                if piece.through_scratch:
+                    source = scratch[:length].copy_(source)
+                arena[piece.target : piece.target + length].copy_(source)
+
+
+def _no_precision(precision: str) -> str:
+    return f"precision: found {precision}, a CUDA device holds fp32 only; leave it at fp32"
+
+
+def _translate(subject: str, error: Exception) -> EngineError:
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, torch.OutOfMemoryError | MemoryError) or "ALLOC_FAILED" in said:
+        return OutOfMemoryError(f"{subject}: {said}")
+    if isinstance(error, torch.AcceleratorError) or "CUDA error" in said:
+        return DeviceError(f"{subject}: the device is lost until a restart: {said}")
+    return Failed(f"{subject}: {said}")
