@@ -16,6 +16,7 @@ from engine.spec import Sample
 from ops.capacity import Capacity
 from ops.load_status import LoadStatus, Session, load_status
 from ops.targets import Target, Targets
+from storage.samples import RunKind, RunState
 
 DEFAULT_SHARE = 0.6
 """Part of the measured capacity that the default load asks for: busy, not overloaded."""
@@ -29,11 +30,11 @@ _LOG = logging.getLogger("millpond.loads")
 class Keeper(Protocol):
     """Open and finish the runs that loads are kept as."""
 
-    def open_run(self, name: str, *, kind: str, load: str, author: str) -> int:
+    def open_run(self, name: str, *, kind: RunKind, load: str, author: str) -> int:
         """Begin a run and return its id."""
         ...
 
-    def close_run(self, run_id: int, *, state: str, summary: dict[str, float]) -> None:
+    def close_run(self, run_id: int, *, state: RunState, summary: dict[str, float]) -> None:
         """End a run with its figures."""
         ...
 
@@ -185,7 +186,7 @@ class Loads:
         if status.latency_ms["p50"] > 0:
             self._capacity.learn(load.session.plan.target, status.completed_hz)
         is_empty = not status.offered and bool(status.error)
-        state = "failed" if is_empty else "finished"
+        state: RunState = "failed" if is_empty else "finished"
         try:
             self._keeper.close_run(load.session.run_id, state=state, summary=status.summary())
         except EngineError as error:

@@ -13,11 +13,16 @@ from engine.errors import EngineError, InputError
 from ops.loads import Keeper
 from ops.notebook_files import Runbook, checked, find_runbooks
 from ops.runbook_process import LIMIT_S, Child
+from storage.samples import RunState
 
 MOST_RUNNING = 2
 KEPT_JOBS = 100
 State = Literal["running", "finished", "failed", "cancelled"]
-_RUN_STATES = {"finished": "finished", "failed": "failed", "cancelled": "interrupted"}
+_RUN_STATES: dict[str, RunState] = {
+    "finished": "finished",
+    "failed": "failed",
+    "cancelled": "interrupted",
+}
 
 
 @dataclass(frozen=True, slots=True)

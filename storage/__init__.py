@@ -1,1 +1,5 @@
-"""Storage: what is kept of a run; one thread writes, any number read; the only SQL."""
+"""Storage: samples, decisions, policy versions and runs, kept in SQLite."""
+
+from storage.store import Store
+
+__all__ = ["Store"]

@@ -1,0 +1,172 @@
+"""Writer: one thread writes everything, in batches; callers never wait for samples."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from queue import SimpleQueue
+
+from sqlalchemy import Connection, Engine, Table, insert
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
+from engine.errors import StoreError
+from storage.database import translated
+
+Row = Mapping[str, object]
+MAX_WAITING_ROWS = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    table: Table
+    rows: Sequence[Row]
+
+
+@dataclass(slots=True)
+class _Task:
+    """Hold a change that its caller waits for, and what became of it."""
+
+    change: Callable[[Connection], object]
+    done: threading.Event
+    result: object = None
+    error: StoreError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Show how the writer is doing.
+
+    Attributes:
+        last_error: Of the last failed write, "" since it works again.
+        waiting_rows: Rows that are not committed yet.
+        dropped_rows: Rows given up because too many waited.
+    """
+
+    is_ok: bool
+    last_error: str
+    waiting_rows: int
+    dropped_rows: int
+
+
+class Writer:
+    """Own the only thread that writes.
+
+    Rows that cannot be written stay and are tried again with the next ones;
+    beyond 200 000 of them the oldest are dropped and counted: a full disk
+    must not fill the memory too.
+    """
+
+    def __init__(self, engine: Engine, *, name: str) -> None:
+        """Start the thread.
+
+        Args:
+            name: Of the store, for messages.
+        """
+        self._engine = engine
+        self._name = name
+        self._queue: SimpleQueue[_Rows | _Task | None] = SimpleQueue()
+        self._waiting: list[_Rows] = []
+        self._last_error = ""
+        self._dropped = 0
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name="millpond-writer")
+        self._thread.start()
+
+    def append(self, table: Table, rows: Sequence[Row]) -> None:
+        """Queue rows and return at once."""
+        if rows and not self._is_closed:
+            self._queue.put(_Rows(table, rows))
+
+    def do(self, change: Callable[[Connection], object]) -> object:
+        """Make a change in the writer's thread, in order, and return its result.
+
+        Raises:
+            StoreError: It failed; nothing of it was kept.
+        """
+        if self._is_closed:
+            raise StoreError(f"{self._name}: the store is closed; open it again")
+        task = _Task(change, threading.Event())
+        self._queue.put(task)
+        task.done.wait()
+        if task.error is not None:
+            raise task.error
+        return task.result
+
+    def health(self) -> Health:
+        """Return how it is doing."""
+        waiting = sum(len(batch.rows) for batch in self._waiting)
+        return Health(not self._last_error, self._last_error, waiting, self._dropped)
+
+    def close(self) -> None:
+        """Write what is queued and end the thread; idempotent."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (work := self._queue.get()) is not None:
+            batch = [work]
+            while not self._queue.empty():
+                more = self._queue.get()
+                if more is None:
+                    self._write(batch)
+                    return
+                batch.append(more)
+            self._write(batch)
+
+    def _write(self, batch: list[_Rows | _Task]) -> None:
+        """Write rows together, tasks each in a transaction of its own, all in order."""
+        for work in batch:
+            if isinstance(work, _Rows):
+                self._waiting.append(work)
+                continue
+            self._write_rows()
+            self._write_task(work)
+        self._write_rows()
+
+    def _write_rows(self) -> None:
+        if not self._waiting:
+            return
+        try:
+            with self._engine.begin() as connection:
+                for table, rows in _by_table(self._waiting).items():
+                    connection.execute(insert(table), rows)
+        except IntegrityError:
+            self._write_one_by_one()
+        except SQLAlchemyError as error:
+            self._last_error = str(getattr(error, "orig", None) or error).splitlines()[0]
+            while sum(len(one.rows) for one in self._waiting) > MAX_WAITING_ROWS:
+                self._dropped += len(self._waiting.pop(0).rows)
+            return
+        self._last_error = ""
+        self._waiting.clear()
+
+    def _write_one_by_one(self) -> None:
+        """Drop the rows that are there already (a clock set back), keep the others."""
+        for table, rows in _by_table(self._waiting).items():
+            for row in rows:
+                try:
+                    with self._engine.begin() as connection:
+                        connection.execute(insert(table), row)
+                except IntegrityError:
+                    self._dropped += 1
+        self._waiting.clear()
+
+    def _write_task(self, task: _Task) -> None:
+        try:
+            with translated(self._name), self._engine.begin() as connection:
+                task.result = task.change(connection)
+        except StoreError as error:
+            task.error = error
+        finally:
+            task.done.set()
+
+
+def _by_table(waiting: Sequence[_Rows]) -> dict[Table, list[Row]]:
+    found: dict[Table, list[Row]] = {}
+    for batch in waiting:
+        found.setdefault(batch.table, []).extend(batch.rows)
+    return found
