@@ -20,46 +20,44 @@ _ITEMS = (1, 4)
 _ROUNDS = 3
 _DEVICE = "cuda:0"
 _SEGMENT_BYTES = 22 * MIB  # torch takes memory in segments of 2 and of 20 MiB
-_BORROWED = "latency of the CPU and planned workspace: the card could not be probed"
 
 
 def probe_cuda(
-    skeleton: nn.Module, packed: tuple[Layout, Tensor], *, costs: Sequence[Cost]
-) -> tuple[Cost, ...]:
+    skeleton: nn.Module, packed: tuple[Layout, Tensor], *, buckets: Sequence[Bucket]
+) -> tuple[Cost, ...] | None:
     """Find out workspace and latency on the first card, for every item shape.
 
     Args:
         packed: Layout and block of the weights.
-        costs: What the CPU's probe found; kept, and said so, when there is no
-            card or it has no room left.
+
+    Returns:
+        None where there is no card, or no room left on it, or the model does not run there.
     """
-    borrowed = tuple(replace(cost, source=f"{_BORROWED}; {cost.source}") for cost in costs)
     if not torch.cuda.is_available():
-        return borrowed
+        return None
     layout, block = packed
     weights = Weights(skeleton, layout, device=_DEVICE)
     try:
         weights.point(block.to(_DEVICE), 0)
-        return tuple(_probe(weights.module, cost) for cost in costs)
-    except RuntimeError:  # out of memory, or the model mixes devices: a batch will say it
-        return borrowed
+        return tuple(_probe(weights.module, bucket) for bucket in buckets)
+    except RuntimeError:  # whatever it is, a batch will say it
+        return None
     finally:
         weights.drop()
         torch.cuda.empty_cache()
 
 
-def _probe(module: nn.Module, cost: Cost) -> Cost:
-    measured = [(items, *_measure(module, cost.bucket, items=items)) for items in _ITEMS]
+def _probe(module: nn.Module, bucket: Bucket) -> Cost:
+    measured = [(items, *_measure(module, bucket, items=items)) for items in _ITEMS]
     (few, few_bytes, few_ns), (many, many_bytes, many_ns) = measured
     workspace = fit_line((few, few_bytes), (many, many_bytes))
     line = fit_line((few, few_ns), (many, many_ns))
     return Cost(
-        cost.bucket,
+        bucket,
         replace(workspace, fixed=workspace.fixed + _SEGMENT_BYTES),
         Latency(few_ns, line.fixed, line.item),
         ((few, few_ns), (many, many_ns)),
         f"measured on {torch.cuda.get_device_name(_DEVICE)} at batch {few} and {many}",
-        cost.writes_input,
     )
 
 

@@ -84,8 +84,7 @@ def _open(spec: DeviceSpec, images: Images) -> Device:
 
 def _cpu(rest: str) -> tuple[DeviceSpec, ...]:
     count_text, _, size_text = rest.partition("x")
-    cores = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
-    count = max(1, cores - 1) if not rest else _count(count_text, "cpu", rest=rest)
+    count = max(1, _cores() - 1) if not rest else _count(count_text, "cpu", rest=rest)
     if "x" in rest:
         pool_bytes, source = _size(size_text, rest), "size given"
     else:
@@ -101,6 +100,12 @@ def _cpu(rest: str) -> tuple[DeviceSpec, ...]:
     return tuple(
         _describe_cpu(f"cpu:{index}", pool_bytes, source=source) for index in range(count)
     )
+
+
+def _cores() -> int:
+    """Return the physical cores that this process may use."""
+    allowed = len(psutil.Process().cpu_affinity())
+    return min(psutil.cpu_count(logical=False) or allowed, allowed)
 
 
 def _describe_cpu(name: str, pool_bytes: int, *, source: str) -> DeviceSpec:

@@ -36,6 +36,7 @@ class Line:
 class Plan:
     """Hold the workspace of one item shape before anything was measured."""
 
+    bucket: Bucket
     workspace: Line
     writes_input: bool
     source: str
@@ -50,7 +51,6 @@ class Cost:
     latency: Latency
     points: Points
     source: str
-    writes_input: bool
 
     def profile(self, key: ProfileKey, weight_bytes: int) -> Profile:
         """Return it as a profile for this key."""
@@ -79,15 +79,12 @@ def fit_line(few: tuple[int, int], many: tuple[int, int]) -> Line:
     return Line(0, max(-(-low // few_items), -(-high // many_items)))
 
 
-def probe(
+def plan(
     module: nn.Module, skeleton: nn.Module, *, buckets: Sequence[Bucket]
-) -> tuple[Cost, ...]:
-    """Find out workspace and latency for every item shape of a model.
+) -> tuple[Plan, ...]:
+    """Plan the workspace of every item shape on the meta device, without running anything.
 
-    The workspace is planned on the meta device, exact for tensors, and
-    checked once by a profiled run, whose surplus (scratch inside kernels) is
-    added. Latency is measured for about 150 ms in all, then scaled from the
-    first shape by size; real traffic will correct it.
+    Where an operator has no meta form, the model is run for real instead.
 
     Args:
         module: With its weights, on the CPU.
@@ -96,36 +93,46 @@ def probe(
     Raises:
         Exception: Whatever the model raises, or TypeError for its output.
     """
+    plans: list[Plan] = []
+    for bucket in buckets:
+        try:
+            plans.append(_plan_on("meta", skeleton, bucket=bucket))
+        except Exception:  # noqa: BLE001  # whatever it is, the real run will tell
+            plans.append(_plan_on("cpu", module, bucket=bucket))
+    return tuple(plans)
+
+
+def measure(module: nn.Module, plans: Sequence[Plan]) -> tuple[Cost, ...]:
+    """Find out what a model costs on the CPU of this machine.
+
+    The plan is checked once by a profiled run, whose surplus (scratch inside
+    kernels) is added. Latency is measured for about 150 ms in all, then
+    scaled from the first shape by size; real traffic will correct it.
+
+    Raises:
+        Exception: Whatever the model raises.
+    """
     torch.set_num_threads(1)  # as on a device's worker; left so: MKL's count is the process's
     stop_ns = time.perf_counter_ns() + _BUDGET_NS
-    plans = [_plan(module, skeleton, bucket=bucket) for bucket in buckets]
-    plan = plans[0].workspace
-    first_ns = best_ns(module, make_input(buckets[0], 1), rounds=1)
+    first = plans[0]
+    first_ns = best_ns(module, make_input(first.bucket, 1), rounds=1)
     start_ns = time.perf_counter_ns()
-    over = _over(module, buckets[0], items=1, plan=plan)
+    over = _over(module, first, items=1)
     first_ns = min(first_ns, time.perf_counter_ns() - start_ns)
     latency, points, found = _measure_first(
-        module, buckets[0], first_ns=first_ns, stop_ns=stop_ns
+        module, first.bucket, first_ns=first_ns, stop_ns=stop_ns
     )
-    surplus = _surplus(module, buckets[0], over=over, plan=plan, latency=latency)
+    surplus = _surplus(module, first, over=over, latency=latency)
     costs: list[Cost] = []
-    for bucket, own in zip(buckets, plans, strict=True):
+    for own in plans:
         if costs:
             latency, points, found = _measure_further(
-                module, bucket, first=costs[0], stop_ns=stop_ns
+                module, own.bucket, first=costs[0], stop_ns=stop_ns
             )
-        workspace = _add(own.workspace, plan, surplus=surplus)
+        workspace = _add(own.workspace, first.workspace, surplus=surplus)
         source = f"workspace {own.source}, checked by the profiler; {found}"
-        costs.append(Cost(bucket, workspace, latency, points, source, own.writes_input))
+        costs.append(Cost(own.bucket, workspace, latency, points, source))
     return tuple(costs)
-
-
-def _plan(module: nn.Module, skeleton: nn.Module, *, bucket: Bucket) -> Plan:
-    """Return the workspace of a bucket by dry runs, or by real ones where those fail."""
-    try:
-        return _plan_on("meta", skeleton, bucket=bucket)
-    except Exception:  # noqa: BLE001  # any operator may lack a meta form; the real run tells
-        return _plan_on("cpu", module, bucket=bucket)
 
 
 def _plan_on(device: str, module: nn.Module, *, bucket: Bucket) -> Plan:
@@ -134,12 +141,10 @@ def _plan_on(device: str, module: nn.Module, *, bucket: Bucket) -> Plan:
     more = watch_pass(module, make_input(bucket, many, device=device))
     line = fit_line((few, one.peak_bytes), (many, more.peak_bytes))
     source = "planned by a dry run" if device == "meta" else "measured in a real run"
-    return Plan(line, one.writes_input, source)
+    return Plan(bucket, line, one.writes_input, source)
 
 
-def _surplus(
-    module: nn.Module, bucket: Bucket, *, over: int, plan: Line, latency: Latency
-) -> Line:
+def _surplus(module: nn.Module, own: Plan, *, over: int, latency: Latency) -> Line:
     """Return what profiled runs hold beyond the plan, given the bytes at batch 1.
 
     From batch 1 alone it cannot be told which part grows with the items, so
@@ -148,12 +153,12 @@ def _surplus(
     few, many = _PLAN_ITEMS
     if latency.at(many) > _QUICK_NS:
         return Line(0, over)
-    return fit_line((few, over), (many, _over(module, bucket, items=many, plan=plan)))
+    return fit_line((few, over), (many, _over(module, own, items=many)))
 
 
-def _over(module: nn.Module, bucket: Bucket, *, items: int, plan: Line) -> int:
-    held = scratch_bytes(module, make_input(bucket, items))
-    return max(0, held - plan.fixed - plan.item * items)
+def _over(module: nn.Module, own: Plan, *, items: int) -> int:
+    held = scratch_bytes(module, make_input(own.bucket, items))
+    return max(0, held - own.workspace.fixed - own.workspace.item * items)
 
 
 def _add(plan: Line, first: Line, *, surplus: Line) -> Line:

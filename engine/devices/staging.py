@@ -9,8 +9,11 @@ from engine.devices.transfers import RING_CHUNK_BYTES, RING_SLOTS, cut_load
 
 
 def make_event() -> torch.cuda.Event:
-    """Return an event that was never recorded: nobody waits for it."""
-    return torch.cuda.Event()  # type: ignore[no-untyped-call]  # torch has no type for it
+    """Return an event that was never recorded, so that nobody waits for it.
+
+    A thread that waits for it sleeps: a spinning one would take a core from the callers.
+    """
+    return torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]  # it has no type
 
 
 def make_stream(device: torch.device) -> torch.cuda.Stream:

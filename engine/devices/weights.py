@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,12 +12,12 @@ from torch import Tensor, nn
 from engine.devices.catalog import published
 from engine.devices.cuda_probe import probe_cuda
 from engine.devices.packing import Layout, Weights, make_skeleton, pack
-from engine.devices.probe import Cost, probe
+from engine.devices.probe import Cost, measure, plan
 from engine.errors import InputError
 from engine.profile import Profile, ProfileKey
 from engine.spec import ModelSpec
 
-_BORROWED = "the CPU figures of this machine, for want of published ones"
+_BORROWED = "the CPU figures of this machine, for want of better ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,22 +92,27 @@ def _make(spec: ModelSpec, kinds: Sequence[str]) -> Image:
     build_ns = time.perf_counter_ns() - start_ns
     weights.point(block, 0)
     try:
-        costs = probe(weights.module, skeleton, buckets=spec.buckets)
+        plans = plan(weights.module, skeleton, buckets=spec.buckets)
+        on_card = None
+        if "cuda" in kinds:
+            on_card = probe_cuda(skeleton, (layout, block), buckets=spec.buckets)
+        # The CPU's figures stand in wherever there are no better ones.
+        is_enough = on_card is not None and set(kinds) == {"cuda"}
+        on_cpu = () if is_enough else measure(weights.module, plans)
     except Exception as error:
         shapes = ", ".join(str(bucket.shape) for bucket in spec.buckets)
         raise InputError(
             f"{spec.name}: a first run on zeros of its shapes {shapes} failed: {_said(error)}; "
             "correct its buckets or its forward"
         ) from error
-    found = dict.fromkeys(kinds, costs)
-    if "cuda" in found:
-        found["cuda"] = probe_cuda(skeleton, (layout, block), costs=costs)
     profiles = tuple(
         profile
-        for kind, own in found.items()
-        for profile in _profiles(spec, kind, weight_bytes=layout.size_bytes, costs=own)
+        for kind in kinds
+        for profile in _profiles(
+            spec, kind, weight_bytes=layout.size_bytes, costs=(on_cpu, on_card)
+        )
     )
-    writes_input = any(cost.writes_input for cost in costs)
+    writes_input = any(own.writes_input for own in plans)
     return Image(spec, block, layout, skeleton, profiles, build_ns, writes_input)
 
 
@@ -121,20 +127,32 @@ def _build(spec: ModelSpec) -> nn.Module:
         raise InputError(
             f"{spec.name}: build returned {type(module).__name__}, wanted a torch.nn.Module"
         )
-    return module.eval()
+    with contextlib.suppress(NotImplementedError):  # an exported program is as it was exported
+        module.eval()
+    return module
 
 
 def _profiles(
-    spec: ModelSpec, kind: str, *, weight_bytes: int, costs: Sequence[Cost]
+    spec: ModelSpec,
+    kind: str,
+    *,
+    weight_bytes: int,
+    costs: tuple[Sequence[Cost], Sequence[Cost] | None],
 ) -> list[Profile]:
-    """Return one profile per item shape; a published one stands for all shapes."""
+    """Return one profile per item shape; a published one stands for all shapes.
+
+    Args:
+        costs: Found on the CPU; found on a card, if it was probed.
+    """
     if kind == "simulated" and (known := published(spec.name)) is not None:
         return [known]
+    on_cpu, on_card = costs
+    is_own = kind == "cpu" or (kind == "cuda" and on_card is not None)
     found: list[Profile] = []
-    for cost in costs:
+    for cost in on_card if kind == "cuda" and on_card is not None else on_cpu:
         key = ProfileKey(spec.name, kind, shape=cost.bucket.shape)
         profile = cost.profile(key, weight_bytes)
-        if kind == "simulated":
+        if not is_own:
             profile = replace(profile, source=f"{_BORROWED}; {profile.source}")
         found.append(profile)
     return found

@@ -20,6 +20,7 @@ from tests.engine.devices.nets import (
     CONV,
     FRAGILE,
     GUARD,
+    HALF,
     IN_PLACE,
     SAME,
     TIED,
@@ -31,7 +32,7 @@ from tests.engine.devices.nets import (
     move,
 )
 
-SPECS = (CONV, FRAGILE, IN_PLACE, SAME, TIED, WEIGHTY)
+SPECS = (CONV, FRAGILE, HALF, IN_PLACE, SAME, TIED, WEIGHTY)
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +110,18 @@ def test_a_tensor_that_comes_out_may_be_changed_by_its_caller(
         output = device.run(batch(TIED, [len(part) for part in parts]), parts)[0]
         assert isinstance(output, torch.Tensor)
         output += 1
+        assert not output.is_inference()
+
+
+def test_bfloat16_which_numpy_lacks_goes_in_and_out_as_tensors(
+    device: CpuDevice, images: Images
+) -> None:
+    put(device, images, spec=HALF)
+    parts = [torch.ones(items, 8, dtype=torch.bfloat16) for items in (1, 2)]
+    outputs = device.run(batch(HALF, [1, 2]), parts)
+    for part, output in zip(parts, outputs, strict=True):
+        assert isinstance(output, torch.Tensor)
+        assert torch.equal(output, part)
         assert not output.is_inference()
 
 
