@@ -235,9 +235,11 @@ class CudaDevice:
         with torch.inference_mode(), self._leased():
             x = gather(inputs).to(self._device)
             self._compute.wait_event(self._ready[model])
-            output = check_output(self._weights[model].module(x), len(x)).cpu()
-            self._last_use.record(self._compute)
-        return output
+            try:
+                return check_output(self._weights[model].module(x), len(x)).cpu()
+            finally:
+                # Of a failed batch too: its kernels may still read the weights.
+                self._last_use.record(self._compute)
 
     def _leased(self) -> AbstractContextManager[None]:
         """Let the calling thread's allocations come from the worker's pool."""

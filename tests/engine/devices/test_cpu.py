@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -198,6 +199,32 @@ def test_an_eviction_gives_the_memory_back_to_the_system(
     device.evict(evict(WEIGHTY, size, offset=GUARD + 20 * MIB))
     assert resident_bytes(device) <= 8 * MIB
     assert device.truth_bytes() == 0
+
+
+def test_batches_are_not_disturbed_by_loads_and_evictions_beside_them(
+    device: CpuDevice, images: Images
+) -> None:
+    put(device, images, spec=TIED)
+    x = rows(2)
+    (wanted,) = device.run(batch(TIED, [2]), x)
+    differences: list[int] = []
+    is_over = threading.Event()
+
+    def work() -> None:
+        device.start_worker()
+        while not is_over.is_set():
+            (output,) = device.run(batch(TIED, [2]), x)
+            differences.append(int(not np.array_equal(np.asarray(output), np.asarray(wanted))))
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    for _ in range(20):
+        size = put(device, images, spec=WEIGHTY, offset=4 * MIB)
+        device.evict(evict(WEIGHTY, size, offset=4 * MIB))
+    is_over.set()
+    worker.join()
+    assert differences
+    assert not sum(differences)
 
 
 def test_an_error_of_the_model_fails_the_batch_and_nothing_else(
