@@ -34,11 +34,14 @@ class Catalog:
         wanted = {name}.union(*(spec.models for spec in pipelines))
         models = tuple(spec for spec in self.models if spec.name in wanted)
         if not pipelines and not models:
-            known = [spec.name for spec in (*self.pipelines, *self.models)]
-            raise InputError(
-                f"{name}: no such model or pipeline; there are {', '.join(known) or 'none'}"
-            )
+            known = ", ".join(self.names()) or "none"
+            raise InputError(f"{name}: no such model or pipeline; there are {known}")
         return Catalog(models, pipelines)
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names: pipelines first, then models."""
+        pipelines = tuple(spec.name for spec in self.pipelines)
+        return pipelines + tuple(spec.name for spec in self.models)
 
 
 def resolve(names: Sequence[str]) -> Catalog:
@@ -62,8 +65,9 @@ def resolve(names: Sequence[str]) -> Catalog:
             raise InputError(f"{name}: lists no models; give it MODELS = [ModelSpec(...), ...]")
         models += own_models
         pipelines += own_pipelines
-    _check_unique(spec.name for spec in (*models, *pipelines))
-    return Catalog(tuple(models), tuple(pipelines))
+    catalog = Catalog(tuple(models), tuple(pipelines))
+    _check_unique(catalog.names())
+    return catalog
 
 
 def _load(name: str) -> ModuleType:

@@ -15,6 +15,7 @@ from engine.errors import InputError
 from engine.policy import Policy
 from engine.ports import Device, ModelImages
 from engine.spec import PipelineSpec
+from engine.units import NS_PER_MS
 from ops.capacity import Capacity, expected_hz
 from ops.first_policy import first_policy
 from ops.jobs import Jobs
@@ -80,8 +81,11 @@ def open_parts(wanted: Wanted, *, policy: Policy | None, progress: Progress) -> 
         undo.callback(store.close)
         catalog = models if isinstance(models, Catalog) else resolve(models)
         images, devices = _open_devices(devices_text)
-        engine = _start_engine(store, images, devices=devices, policy=policy)
+        specs = [device.spec for device in devices]
+        start = first_policy(store.last_policy(), policy, specs)
+        engine = Engine(devices, images, policy=start.policy, clock=MonotonicClock())
         undo.callback(engine.close, 0.0)
+        _keep_versions(store, engine, start.reason)
         missing = add_models(engine, catalog, progress=progress)
         base = _Base(store, url, engine, images)
         opened = _assemble(base, catalog, missing=missing)
@@ -102,22 +106,16 @@ def _open_devices(text: str) -> tuple[ModelImages, list[Device]]:
     return images, open_devices(parse_devices(text), images)
 
 
-def _start_engine(
-    store: Store, images: ModelImages, *, devices: Sequence[Device], policy: Policy | None
-) -> Engine:
-    """Start the engine under the right policy; every version is stored before it counts."""
-    specs = [device.spec for device in devices]
-    start = first_policy(store.last_policy(), policy, specs)
-    engine = Engine(devices, images, policy=start.policy, clock=MonotonicClock())
+def _keep_versions(store: Store, engine: Engine, reason: str) -> None:
+    """Store the version that the engine starts under, if it is new, and all later ones."""
 
     def keep(policy: Policy, *, author: str, reason: str) -> None:
-        at_ms = (engine.start_wall_ns + engine.clock.now_ns()) // 1_000_000
+        at_ms = (engine.start_wall_ns + engine.clock.now_ns()) // NS_PER_MS
         store.save_policy(policy, author=author, reason=reason, at_ms=at_ms)
 
-    if start.reason:
-        keep(start.policy, author=AUTHOR, reason=start.reason)
+    if reason:
+        keep(engine.policy, author=AUTHOR, reason=reason)
     engine.store_versions_with(keep)
-    return engine
 
 
 def add_models(engine: Engine, catalog: Catalog, *, progress: Progress) -> dict[str, str]:

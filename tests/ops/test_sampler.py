@@ -1,0 +1,104 @@
+"""Sampler: what it takes from the engine, where it puts it, what it says of trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.decisions import Decision, Kind, Reason
+from engine.drivers.clock import VirtualClock
+from engine.errors import DeviceError, StoreError
+from engine.snapshot import Snapshot
+from engine.units import NS_PER_S
+from ops.recent import Recent
+from ops.sampler import Sampler
+from storage.samples import DecisionRecord, DeviceSample, ModelSample
+from tests.ops.states import device, model, snapshot
+
+
+class FakeEngine:
+    """Be an engine whose states are given."""
+
+    start_wall_ns = 1000 * NS_PER_S
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.state: Snapshot = snapshot(0, (device(),), (model("digits"),))
+        self.waiting: list[Decision] = []
+        self.trouble = ""
+
+    def sample_truth(self) -> None:
+        if self.trouble:
+            raise DeviceError(self.trouble)
+
+    def snapshot(self) -> Snapshot:
+        return self.state
+
+    def drain_decisions(self) -> list[Decision]:
+        found, self.waiting = self.waiting, []
+        return found
+
+
+class FakeStore:
+    """Keep what it is given, or refuse it."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[Sequence[DeviceSample], Sequence[ModelSample]]] = []
+        self.decisions: list[DecisionRecord] = []
+        self.trouble = ""
+
+    def append(
+        self,
+        devices: Sequence[DeviceSample],
+        models: Sequence[ModelSample],
+        *,
+        decisions: Sequence[DecisionRecord],
+    ) -> None:
+        if self.trouble:
+            raise StoreError(self.trouble)
+        self.rows.append((devices, models))
+        self.decisions.extend(decisions)
+
+
+def test_a_tick_puts_the_same_rows_into_ring_and_store() -> None:
+    engine, store, recent = FakeEngine(), FakeStore(), Recent()
+    sampler = Sampler(engine, store, recent=recent)
+    engine.state = snapshot(1, (device(),), (model("digits", 5, 6),))
+    engine.waiting = [Decision(7, NS_PER_S // 2, Kind.LOAD, Reason.QUEUE, model="digits")]
+    sampler.tick()
+    assert store.rows == [(recent.devices(), recent.models())]
+    assert recent.models()[0].completed == 2
+    assert recent.models()[0].at_ms == 1_001_000
+    assert [record.at_ms for record in store.decisions] == [1_000_500]
+    assert [mark.kind for mark in recent.marks()] == ["load"]
+
+
+def test_a_tick_in_the_same_instant_adds_nothing() -> None:
+    engine, store = FakeEngine(), FakeStore()
+    Sampler(engine, store, recent=Recent()).tick()
+    assert store.rows == []
+
+
+def test_a_trouble_is_marked_once_and_sampling_goes_on() -> None:
+    engine, store, recent = FakeEngine(), FakeStore(), Recent()
+    sampler = Sampler(engine, store, recent=recent)
+    store.trouble = "the disk is full"
+    for second in (1, 2):
+        engine.state = snapshot(second, (device(),))
+        sampler.tick()
+    assert [mark.text for mark in recent.marks()] == ["the disk is full"]
+    assert recent.tick == 2
+    store.trouble, engine.trouble = "", "the device is gone"
+    engine.state = snapshot(3, (device(),))
+    sampler.tick()
+    assert [mark.text for mark in recent.marks()][-1] == "the device is gone"
+    assert len(store.rows) == 1
+
+
+def test_a_stop_keeps_what_happened_since_the_last_second() -> None:
+    engine, store = FakeEngine(), FakeStore()
+    sampler = Sampler(engine, store, recent=Recent())
+    sampler.start()
+    engine.state = snapshot(0.5, (device(),))
+    sampler.stop()
+    sampler.stop()
+    assert len(store.rows) == 1
