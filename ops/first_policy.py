@@ -19,7 +19,7 @@ class Start:
 
 
 def first_policy(
-    last: Policy | None, wanted: Policy | None, devices: Sequence[DeviceSpec]
+    last: Policy | None, wanted: Policy | None, *, devices: Sequence[DeviceSpec]
 ) -> Start:
     """Return the policy that a station starts under.
 

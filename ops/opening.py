@@ -82,10 +82,10 @@ def open_parts(wanted: Wanted, *, policy: Policy | None, progress: Progress) -> 
         catalog = models if isinstance(models, Catalog) else resolve(models)
         images, devices = _open_devices(devices_text)
         specs = [device.spec for device in devices]
-        start = first_policy(store.last_policy(), policy, specs)
+        start = first_policy(store.last_policy(), policy, devices=specs)
         engine = Engine(devices, images, policy=start.policy, clock=MonotonicClock())
         undo.callback(engine.close, 0.0)
-        _keep_versions(store, engine, start.reason)
+        _keep_versions(store, engine, reason=start.reason)
         missing = add_models(engine, catalog, progress=progress)
         base = _Base(store, url, engine, images)
         opened = _assemble(base, catalog, missing=missing)
@@ -106,7 +106,7 @@ def _open_devices(text: str) -> tuple[ModelImages, list[Device]]:
     return images, open_devices(parse_devices(text), images)
 
 
-def _keep_versions(store: Store, engine: Engine, reason: str) -> None:
+def _keep_versions(store: Store, engine: Engine, *, reason: str) -> None:
     """Store the version that the engine starts under, if it is new, and all later ones."""
 
     def keep(policy: Policy, *, author: str, reason: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
 
 from engine.engine import Engine
@@ -72,24 +71,24 @@ class Targets:
 
     def _pipeline(self, spec: PipelineSpec) -> Target:
         pipeline = self._engine.pipelines[spec.name]
-
-        def submit(
-            payload: object, priority_class: int | None, deadline_ms: float | None
-        ) -> Future[object]:
-            return pipeline.submit(
-                payload, priority_class=priority_class, deadline_ms=deadline_ms
-            )
-
-        return Target(spec.name, submit, spec.inputs, spec.score, spec.models)
+        return Target(
+            spec.name,
+            lambda payload, level, deadline_ms: pipeline.submit(
+                payload, priority_class=level, deadline_ms=deadline_ms
+            ),
+            spec.inputs,
+            spec.score,
+            spec.models,
+        )
 
     def _model(self, spec: ModelSpec) -> Target:
         engine, name = self._engine, spec.name
-
-        def submit(
-            payload: object, priority_class: int | None, deadline_ms: float | None
-        ) -> Future[object]:
-            return engine.submit(
-                name, payload, priority_class=priority_class, deadline_ms=deadline_ms
-            )
-
-        return Target(name, submit, spec.inputs, spec.score, (name,))
+        return Target(
+            name,
+            lambda payload, level, deadline_ms: engine.submit(
+                name, payload, priority_class=level, deadline_ms=deadline_ms
+            ),
+            spec.inputs,
+            spec.score,
+            (name,),
+        )
