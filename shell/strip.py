@@ -1,0 +1,162 @@
+"""Strip: a device's arena, block by block at its addresses, and its budgets as bars."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from engine.memory.state import BlockState, DeviceState, ResidentState
+from engine.units import MIB, format_bytes
+from shell.charts import Figure
+from shell.colours import FREE, HATCH, PALETTE
+
+ColourBy = Literal["Model", "Kind", "Age"]
+KIND_COLOURS = {
+    "guard": "#8C8C8C",
+    "resident": "#0072B2",
+    "loading": "#56B4E9",
+    "evicting": "#E69F00",
+    "lease": "#009E73",
+    "hole": FREE,
+}
+AGES = ((10, "used in the last 10 s"), (60, "last minute"), (600, "last 10 min"))
+
+
+def address_strip(
+    devices: Sequence[DeviceState],
+    *,
+    colour_by: ColourBy,
+    colours: Mapping[str, str],
+    now_ns: int,
+) -> str:
+    """Return all arenas as rows of rectangles; together the blocks tile the range."""
+    groups: dict[str, Figure] = {}
+    for device in devices:
+        residents = {r.offset: r for r in device.residents}
+        for block in device.blocks:
+            resident = residents.get(block.offset)
+            label = _label(block, resident, colour_by=colour_by, now_ns=now_ns)
+            trace = groups.setdefault(label, _trace(label, block, colour_by, colours))
+            _add(trace, device.name, block, text=_hover(block, resident, now_ns))
+    layout: Figure = {
+        "barmode": "overlay",
+        "bargap": 0.25,
+        "margin": {"l": 60, "r": 10, "t": 8, "b": 30},
+        "xaxis": {"ticksuffix": " MiB", "nticks": 8, "showgrid": False},
+        "yaxis": {"type": "category", "showgrid": False},
+        "legend": {"orientation": "h", "y": -0.28},
+        "uirevision": colour_by,
+    }
+    return json.dumps({"data": list(groups.values()), "layout": layout})
+
+
+def _label(
+    block: BlockState, resident: ResidentState | None, *, colour_by: ColourBy, now_ns: int
+) -> str:
+    if block.kind == "hole":
+        return "free"
+    if block.kind == "guard" or colour_by == "Kind":
+        return block.kind
+    if colour_by == "Model":
+        return block.model or block.kind
+    if resident is None:
+        return block.kind
+    idle_s = (now_ns - resident.last_used_ns) / 1e9
+    return next((text for limit, text in AGES if idle_s < limit), "older")
+
+
+def _trace(
+    label: str, block: BlockState, colour_by: ColourBy, colours: Mapping[str, str]
+) -> Figure:
+    ages = [text for _, text in AGES] + ["older"]
+    colour = KIND_COLOURS.get(block.kind, PALETTE[-1])
+    if block.kind not in ("hole", "guard") and colour_by == "Model":
+        colour = colours.get(block.model, PALETTE[-1])
+    elif label in ages:
+        colour = ("#D55E00", "#E69F00", "#56B4E9", "#8C8C8C")[ages.index(label)]
+    marker: Figure = {"color": colour, "line": {"color": "rgba(255,255,255,0.6)", "width": 0.6}}
+    if block.kind in ("hole", "evicting"):
+        marker["pattern"] = {"shape": "/", "fgcolor": HATCH, "size": 6, "solidity": 0.12}
+        marker["line"] = {"color": HATCH, "width": 0.4}
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "name": label,
+        "base": [],
+        "x": [],
+        "y": [],
+        "customdata": [],
+        "marker": marker,
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
+
+
+def _add(trace: Figure, device: str, block: BlockState, *, text: str) -> None:
+    values = {
+        "base": round(block.offset / MIB, 3),
+        "x": round(block.size_bytes / MIB, 3),
+        "y": device,
+        "customdata": text,
+    }
+    for name, value in values.items():
+        column = trace[name]
+        assert isinstance(column, list), "a trace's columns are lists"
+        column.append(value)
+
+
+def _hover(block: BlockState, resident: ResidentState | None, now_ns: int) -> str:
+    size = format_bytes(block.size_bytes)
+    where = f"{size} at {format_bytes(block.offset)}"
+    if resident is None:
+        return f"<b>{block.model or block.kind}</b><br>{block.kind}, {where}"
+    idle_s = max(0.0, (now_ns - resident.last_used_ns) / 1e9)
+    return (
+        f"<b>{resident.model}</b><br>{where}<br>{resident.precision}, class "
+        f"{resident.priority_class}, used {idle_s:.0f} s ago, {resident.loads} loads"
+        + (", pinned" if resident.pinned else "")
+    )
+
+
+def budget_bars(devices: Sequence[DeviceState]) -> str:
+    """Return one bar per device: residents, leases, free, and the reserve beside them."""
+    names = [device.name for device in devices]
+    parts = (
+        ("residents", "#0072B2", [d.resident_bytes for d in devices]),
+        ("leases", "#009E73", [d.lease_bytes for d in devices]),
+        ("free", FREE, [max(0, d.free_bytes) for d in devices]),
+        ("reserve", "#8C8C8C", [d.reserve_bytes for d in devices]),
+    )
+    data = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": name,
+            "y": names,
+            "x": [round(size / MIB, 2) for size in sizes],
+            "customdata": [format_bytes(size) for size in sizes],
+            "hovertemplate": f"{name}: %{{customdata}}<extra></extra>",
+            "marker": _budget_marker(name, colour),
+        }
+        for name, colour, sizes in parts
+    ]
+    layout: Figure = {
+        "barmode": "stack",
+        "bargap": 0.35,
+        "margin": {"l": 60, "r": 10, "t": 8, "b": 30},
+        "xaxis": {"ticksuffix": " MiB", "nticks": 8, "showgrid": False},
+        "yaxis": {"type": "category"},
+        "legend": {"orientation": "h", "y": -0.28},
+        "uirevision": "budget",
+    }
+    return json.dumps({"data": data, "layout": layout})
+
+
+def _budget_marker(name: str, colour: str) -> Figure:
+    if name == "free":
+        return {
+            "color": colour,
+            "pattern": {"shape": "/", "fgcolor": HATCH, "size": 6, "solidity": 0.12},
+            "line": {"color": HATCH, "width": 0.4},
+        }
+    return {"color": colour}

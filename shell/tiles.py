@@ -1,0 +1,162 @@
+"""Tiles: the five figures on top of the Overview, each with its recent course."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from ops.station import Station
+from shell import frames
+from storage.samples import DeviceSample, ModelSample
+
+COURSE_SECONDS = 60
+SMOOTH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Hold one figure: its text, what to compare it with, its course."""
+
+    label: str
+    value: str
+    note: str
+    course: Sequence[float]
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Hold the five figures, and which models miss their SLO."""
+
+    tiles: tuple[Tile, ...]
+    missed: tuple[str, ...]
+
+    def breach(self) -> str:
+        """Return the sentence of the banner; "" when all is well."""
+        if not self.missed:
+            return ""
+        return f"Slower than the SLO in the last {SMOOTH} s: {', '.join(self.missed)}"
+
+    def draw(self) -> None:
+        """Draw them in a row."""
+        for column, tile in zip(st.columns(5), self.tiles, strict=True):
+            column.metric(
+                tile.label,
+                tile.value,
+                tile.note or None,
+                delta_color="off",
+                delta_arrow="off",
+                chart_data=list(tile.course) or None,
+                chart_type="line",
+                border=True,
+                help=tile.help,
+            )
+
+
+def tiles(station: Station, seconds: int) -> Tiles:
+    """Return the figures of the last seconds."""
+    models = station.recent.models(COURSE_SECONDS)
+    devices = station.recent.devices(COURSE_SECONDS)
+    return Tiles(
+        (
+            _throughput(models),
+            _latency(models),
+            _queue(models),
+            _memory(devices),
+            _evictions(station.recent.models(seconds), seconds),
+        ),
+        _missed(station, models),
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _change(values: Sequence[float], unit: str) -> str:
+    """Return how a figure moved in half a minute; nothing without as much history."""
+    if len(values) < 30 + SMOOTH:
+        return ""
+    change = _mean(values[-SMOOTH:]) - _mean(values[-30 - SMOOTH : -30])
+    return f"{change:+.3g} {unit} vs 30 s ago"
+
+
+def _throughput(models: Sequence[ModelSample]) -> Tile:
+    done = frames.totals(models, lambda m: m.completed)
+    return Tile(
+        "Throughput",
+        f"{_mean(done[-SMOOTH:]):.3g} req/s",
+        _change(done, "req/s"),
+        done,
+        f"Completed requests of all models per second, mean of the last {SMOOTH} s.",
+    )
+
+
+def _latency(models: Sequence[ModelSample]) -> Tile:
+    course = [value or 0.0 for value in frames.latency(models)["p99"]]
+    recent = [sample for sample in models if sample.at_ms > _since(models)]
+    found = frames.percentiles_ms(tuple(s.latency for s in recent if s.completed))
+    return Tile(
+        "p99 latency",
+        "–" if found is None else f"{found[2]:.3g} ms",
+        "" if found is None else f"median {found[0]:.3g} ms",
+        course,
+        f"From arrival to result, all models, over the last {SMOOTH} s.",
+    )
+
+
+def _since(samples: Sequence[ModelSample]) -> int:
+    return max((s.at_ms for s in samples), default=0) - SMOOTH * 1000
+
+
+def _queue(models: Sequence[ModelSample]) -> Tile:
+    waiting = frames.totals(models, lambda m: m.queued_items)
+    now = waiting[-1] if waiting else 0
+    return Tile(
+        "Queue",
+        f"{now:.0f} items",
+        _change(waiting, "items"),
+        waiting,
+        "Items that wait for a batch, all models.",
+    )
+
+
+def _memory(devices: Sequence[DeviceSample]) -> Tile:
+    columns = frames.per_device(devices, lambda d: d.utilisation)
+    rows = zip(*columns.values(), strict=True)
+    course = [100 * _mean([v for v in row if v is not None]) for row in rows]
+    broken = frames.per_device(devices, lambda d: d.external_fragmentation)
+    worst = max((column[-1] or 0.0 for column in broken.values()), default=0.0)
+    return Tile(
+        "Memory used",
+        f"{course[-1] if course else 0:.3g} %",
+        f"fragmentation up to {100 * worst:.0f} %",
+        course,
+        "Held share of the pools, mean of the devices.",
+    )
+
+
+def _evictions(models: Sequence[ModelSample], seconds: int) -> Tile:
+    gone = frames.totals(models, lambda m: m.evictions)
+    loads = int(sum(frames.totals(models, lambda m: m.loads)))
+    return Tile(
+        f"Evictions, {seconds // 60} min",
+        f"{sum(gone):.0f}",
+        f"{loads} loads",
+        gone[-COURSE_SECONDS:],
+        "Models whose weights were dropped to make room.",
+    )
+
+
+def _missed(station: Station, models: Sequence[ModelSample]) -> tuple[str, ...]:
+    since = _since(models)
+    missed: list[str] = []
+    for name in station.models:
+        rows = [s.latency for s in models if s.model == name and s.at_ms > since]
+        found = frames.percentiles_ms(tuple(rows)) if rows else None
+        slo_ms = station.engine.policy.model(name).slo_ms
+        if found is not None and found[2] > slo_ms:
+            missed.append(f"{name} (p99 {found[2]:.0f} ms, SLO {slo_ms:.0f} ms)")
+    return tuple(missed)
