@@ -90,10 +90,12 @@ def open_parts(wanted: Wanted, *, policy: Policy | None, progress: Progress) -> 
         base = _Base(store, url, engine, images)
         opened = _assemble(base, catalog, missing=missing)
         undo.pop_all()
-    opened.sampler.start()
-    opened.jobs.start()
-    tune_interpreter()
-    progress(f"ready: {', '.join(engine.models) or 'no model'}")
+        undo.callback(opened.close, 0.0)
+        opened.sampler.start()
+        opened.jobs.start()
+        tune_interpreter()
+        progress(f"ready: {', '.join(engine.models) or 'no model'}")
+        undo.pop_all()
     return opened
 
 

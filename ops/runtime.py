@@ -38,6 +38,7 @@ class _Held:
     must_stop: bool = False
     thread: threading.Thread | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+    is_decided: threading.Event = field(default_factory=threading.Event)
 
 
 def start(options: Options) -> Station:
@@ -48,9 +49,7 @@ def start(options: Options) -> Station:
         StoreError: The store cannot be read, or another process owns it.
     """
     start_in_background(options)
-    thread = _held().thread
-    if thread is not None:
-        thread.join()
+    _held().is_decided.wait()
     return get()
 
 
@@ -65,6 +64,7 @@ def start_in_background(options: Options) -> None:
             return
         held.state = State("starting", "starting")
         held.must_stop = False
+        held.is_decided.clear()
         held.thread = threading.Thread(
             target=_open, args=(held, options), name="millpond-start"
         )
@@ -94,17 +94,25 @@ def stop() -> None:
     """Close the station, or call its start off; idempotent."""
     held = _held()
     held.must_stop = True
+    _close(held)
     if held.thread is not None and held.thread is not threading.current_thread():
         held.thread.join()
+    _close(held)  # it may have been ready at the very moment
     with held.lock:
-        station, held.station = held.station, None
         if held.state.phase != "failed":
             held.state = State("stopped", "the station was stopped")
-    if station is not None:
-        station.close()
 
 
 def _open(held: _Held, options: Options) -> None:
+    try:
+        station = _try_open(held, options)
+    finally:
+        held.is_decided.set()
+    if station is not None:
+        _get_ready(station)
+
+
+def _try_open(held: _Held, options: Options) -> Station | None:
     def progress(line: str) -> None:
         if held.must_stop:
             raise Stopped("the start was called off")
@@ -121,13 +129,31 @@ def _open(held: _Held, options: Options) -> None:
     except EngineError as error:
         _LOG.error("millpond cannot start: %s", error)
         held.state = State("failed", str(error))
-        return
+        return None
     except Exception as error:  # noqa: BLE001  a server must say why it has no station
         _LOG.exception("millpond cannot start")
         held.state = State("failed", f"{type(error).__name__}: {error}")
-        return
+        return None
     held.station = station
     held.state = State("running", f"started with {len(station.engine.models)} models")
+    return station
+
+
+def _get_ready(station: Station) -> None:
+    """Measure what the default load may ask for, before somebody waits for it."""
+    try:
+        plan = station.loads.default_plan()
+    except EngineError as error:
+        _LOG.info("the default load is not known: %s", error)
+        return
+    _LOG.info("default load: %s at %g per second", plan.target, plan.rate_hz)
+
+
+def _close(held: _Held) -> None:
+    with held.lock:
+        station, held.station = held.station, None
+    if station is not None:
+        station.close()
 
 
 def _held() -> _Held:
