@@ -21,7 +21,8 @@ async def lifespan(_: object) -> AsyncIterator[None]:
 
     It opens on a thread of its own: pages say how far it is meanwhile.
     """
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("millpond").setLevel(logging.INFO)
     runtime.start_in_background(Options.parse(sys.argv[1:], os.environ))
     try:
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -163,7 +164,7 @@ def _assemble(base: _Base, catalog: Catalog, *, missing: dict[str, str]) -> Open
         return expected_hz(profiles, high=high, devices=len(found))
 
     capacity = Capacity(engine.clock, clients=2 * len(found), expected=expected)
-    folder = store_folder(base.url) or Path(tempfile.mkdtemp(prefix="millpond-"))
+    folder = store_folder(base.url) or Path(tempfile.gettempdir(), f"millpond-{os.getpid()}")
     return Opened(
         store=store,
         store_url=base.url,

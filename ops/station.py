@@ -13,6 +13,7 @@ from engine.engine import Engine
 from engine.load.plan import LoadPlan
 from engine.policy import Policy
 from engine.spec import ModelSpec
+from ops.at_exit import CLOSER
 from ops.loads import Loads
 from ops.models import Catalog
 from ops.opening import Opened, open_parts
@@ -60,6 +61,7 @@ class Station:
         self.missing: Mapping[str, str] = opened.missing
         self.store_url: str = opened.store_url
         self.started_ms: int = opened.keeper.now_ms()
+        CLOSER.add(self)
 
     @classmethod
     def open(
@@ -177,6 +179,7 @@ class Station:
         if self._is_closed:
             return
         self._is_closed = True
+        CLOSER.remove(self)
         self._opened.close(DRAIN_S)
         _LOG.info("millpond stopped cleanly")
 
