@@ -9,7 +9,8 @@ import sys
 
 from engine.errors import InputError
 from ops.machine import ROOT
-from ops.options import Options, add_options
+from ops.models import resolve
+from ops.options import DEVICES, Options, add_options
 from storage import Store
 
 ADDRESS = "127.0.0.1"
@@ -28,11 +29,12 @@ def act(chosen: argparse.Namespace) -> int:
     """Become the server of the dashboard.
 
     Raises:
-        InputError: The port is in use.
+        InputError: The port is in use, or there is no such device or module.
         StoreError: The store cannot be read, or another process owns it.
     """
-    check_port(chosen.port)
     options = Options.chosen(chosen).absolute()
+    check_names(options)
+    check_port(chosen.port)
     Store.open(options.store).close()
     os.chdir(ROOT)  # its settings lie there
     os.execv(sys.executable, command(options, chosen.port))  # noqa: S606  our own interpreter
@@ -45,6 +47,20 @@ def command(options: Options, port: int) -> list[str]:
         *("--server.port", str(port)),
         *("--", *options.arguments()),
     ]
+
+
+def check_names(options: Options) -> None:
+    """Make sure that models and devices are there: a server would say so only in a page.
+
+    Raises:
+        InputError: One is not.
+    """
+    resolve(options.models)
+    if options.devices != DEVICES:
+        # torch takes seconds to import, which a default needs not wait for
+        from engine.devices.discover import parse_devices
+
+        parse_devices(options.devices)
 
 
 def check_port(port: int) -> None:

@@ -153,6 +153,8 @@ LINES = [
     (["simulate", "nowhere.json"], "nowhere.json"),
     (["policy", "apply", "nowhere.toml"], "nowhere.toml: cannot be read"),
     (["run", "--port", "70000"], "port: found 70000, wanted 1 to 65535"),
+    (["run", "--models", "nowhere"], "nowhere: no such module"),
+    (["run", "--devices", "gpu"], "devices: found 'gpu'"),
 ]
 
 
