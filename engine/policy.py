@@ -48,7 +48,7 @@ class ModelPolicy(_Part):
     fill: Fill = "eager"
     priority_class: int = Field(default=5, ge=0, le=9)
     weight: float = Field(default=1.0, ge=0.01, le=100, allow_inf_nan=False)
-    slo_ms: float = Field(default=1000.0, gt=0, le=3_600_000, allow_inf_nan=False)
+    slo_ms: float = Field(default=5000.0, gt=0, le=3_600_000, allow_inf_nan=False)
     deadline_ms: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     max_batch_ms: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     pinned: bool = False

@@ -16,7 +16,7 @@ station = session.station()
 forms.applied_note(FORM)
 forms.stale_note(FORM)
 with st.container(border=True):
-    st.markdown("##### Watermarks :gray[queued items; a change holds from the next batch on]")
+    st.markdown("**Watermarks** :gray[queued items; a change holds from the next batch on]")
     number = st.column_config.NumberColumn
     fields: dict[str, object] = {
         "low": number(
@@ -37,7 +37,7 @@ with st.container(border=True):
         "max_batch_ms": number("longest batch ms", min_value=0.1, help="empty: no cap"),
     }
     policy = station.engine.policy
-    forms.model_editor(FORM, policy, fields=fields, names=list(station.models))
+    forms.model_editor(FORM, policy, fields=fields, names=list(station.engine.models))
 
 
 def row(model: ModelState) -> dict[str, object]:
@@ -64,7 +64,7 @@ def panels() -> None:
     recent = session.station().recent
     snapshot = session.station().engine.snapshot()
     samples = recent.models(300)
-    known = list(session.station().models)
+    known = list(session.station().engine.models)
     colours = {name: colour_of(name, known) for name in known}
 
     def sizes() -> str:
@@ -85,13 +85,13 @@ def panels() -> None:
     ]
     left, right = st.columns([2, 1])
     with left, st.container(border=True):
-        st.markdown("##### Items per batch :gray[last 5 min]")
+        st.markdown("**Items per batch** :gray[last 5 min]")
         live(drawn, key="batching_sizes", height=260)
     with right, st.container(border=True, height=326):
-        st.markdown("##### Why batches left :gray[since the start]")
+        st.markdown("**Why batches left** :gray[since the start]")
         tables.draw(reasons, "No batch has left yet.")
     with st.container(border=True):
-        st.markdown("##### Wait and service :gray[since the start]")
+        st.markdown("**Wait and service** :gray[since the start]")
         tables.draw([row(model) for model in snapshot.models], "No model is known.")
         st.caption(
             "Largest that fits = (pool − weights − fixed workspace) / workspace per item, "

@@ -32,14 +32,14 @@ found = station.store.decisions(
 )
 counts = station.engine.snapshot().decision_counts
 with st.container(border=True):
-    st.markdown(f"##### Stored :gray[{len(found)} of at most {LIMIT} shown]")
+    st.markdown(f"**Stored** :gray[{len(found)} of at most {LIMIT} shown]")
     tables.draw(tables.stored_decisions(found), "Nothing was decided in this window.")
     st.caption(
         "Policy changes, loads, evictions, device events and refusal onsets are always stored; "
         "of batches and placements a fixed sample per second, the counts below are complete."
     )
 with st.container(border=True):
-    st.markdown("##### Counted since the start")
+    st.markdown("**Counted since the start**")
     tables.draw(
         [
             {"kind": kind.value, "reason": reason.value.replace("_", " "), "count": count}

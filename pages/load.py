@@ -11,6 +11,7 @@ from ops.station import Station
 from shell import charts, frames, load_form, session
 from shell.colours import colour_of
 from shell.live import live
+from shell.words import figure, milliseconds
 
 st.header("Load")
 station = session.station()
@@ -65,11 +66,11 @@ def figures(found: LoadStatus) -> None:
     """Draw what was offered and what came of it."""
     latency = found.latency_ms
     tiles = [
-        ("Offered", f"{found.offered_hz:.3g} req/s", f"{found.offered} arrivals"),
-        ("Goodput", f"{found.goodput_hz:.3g} req/s", f"{found.completed} completed"),
-        ("p50 latency", f"{latency['p50']:.3g} ms", "from intended arrival"),
-        ("p99 latency", f"{latency['p99']:.3g} ms", f"max {latency['max']:.3g} ms"),
-        ("Slip p99", f"{found.slip_ms_p99:.3g} ms", "how late the sender was"),
+        ("Offered", f"{figure(found.offered_hz)} req/s", f"{found.offered} arrivals"),
+        ("Goodput", f"{figure(found.goodput_hz)} req/s", f"{found.completed} completed"),
+        ("p50 latency", milliseconds(latency["p50"]), "from arrival"),
+        ("p99 latency", milliseconds(latency["p99"]), f"max {milliseconds(latency['max'])}"),
+        ("Slip p99", milliseconds(found.slip_ms_p99), "sender's lateness"),
     ]
     for column, (label, value, text) in zip(st.columns(5), tiles, strict=True):
         column.metric(label, value, text, delta_color="off", delta_arrow="off", border=True)
@@ -98,7 +99,7 @@ def specs(at: Station) -> dict[str, str]:
     """Return the charts of the last five minutes."""
     recent = at.recent
     samples, marks = recent.models(300), recent.marks(300)
-    colours = {name: colour_of(name, list(at.models)) for name in at.models}
+    colours = {name: colour_of(name, list(at.engine.models)) for name in at.engine.models}
     instants = frames.instants(samples)
     done = frames.per_model(samples, lambda m: m.completed)
     return {
@@ -130,18 +131,15 @@ def panels() -> None:
         st.info("No load has run yet. Start one above.", icon=":material/info:")
     else:
         state = "running" if found.is_running else "ended"
-        st.markdown(f"##### Run {found.run_id} :gray[{state}, {found.seconds:.0f} s]")
+        st.markdown(f"**Run {found.run_id}** :gray[{state}, {found.seconds:.0f} s]")
         figures(found)
         if is_running and not found.is_running:
             st.rerun()
     for column, name in zip(st.columns(2), ("throughput", "latency"), strict=True):
         unit = "req/s by model" if name == "throughput" else "ms, all models"
         with column, st.container(border=True):
-            st.markdown(f"##### {name.capitalize()} :gray[{unit}]")
-            live(
-                session.cached(f"load:{name}", tick, lambda n=name: fresh[n]),
-                key=f"load_{name}",
-            )
+            st.markdown(f"**{name.capitalize()}** :gray[{unit}]")
+            live(drawn[name], key=f"load_{name}")
 
 
 panels()

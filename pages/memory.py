@@ -13,8 +13,12 @@ from shell.colours import colour_of
 from shell.live import live
 
 st.header("Memory")
-colour_by = st.segmented_control(
+left, right = st.columns([1, 1], vertical_alignment="bottom")
+colour_by = left.segmented_control(
     "Colour by", ["Model", "Kind", "Age"], default="Model", key="memory_colour"
+)
+shown = right.segmented_control(
+    "Show", ["Used part", "Whole arena"], default="Used part", key="memory_shown"
 )
 
 
@@ -32,23 +36,27 @@ def figures(snapshot: Snapshot, device: DeviceState) -> list[tuple[str, str, str
     waste = internal(device.lease_bytes, device.needed_lease_bytes)
     held = f"{format_bytes(device.held_bytes)} / {format_bytes(device.pool_bytes)}"
     return [
-        (f"{device.name} used", held, "Residents and leases, of the pool."),
+        (
+            f"{device.name} used",
+            format_bytes(device.held_bytes),
+            f"Residents and leases: {held}.",
+        ),
         (
             "Largest hole",
             format_bytes(device.largest_hole_bytes),
             f"{len(device.holes)} holes in the arena.",
         ),
         (
-            "External fragmentation",
+            "Fragmentation",
             f"{device.external_fragmentation:.0%}",
-            "1 − largest hole / free bytes.",
+            "External: 1 − largest hole / free bytes.",
         ),
         (
             "Unusable",
             f"{cannot:.0%}",
             f"Share of the free bytes useless to the largest absent model, {size}.",
         ),
-        ("Internal", f"{waste:.0%}", "Granted but unneeded share of the leases."),
+        ("Internal waste", f"{waste:.0%}", "Granted but unneeded share of the leases."),
     ]
 
 
@@ -58,19 +66,21 @@ def panels() -> None:
     station = session.station()
     snapshot = station.engine.snapshot()
     memory, tick = snapshot.memory, station.recent.tick
-    known = list(station.models)
+    known = list(station.engine.models)
     colours = {name: colour_of(name, known) for name in known}
     blocks = session.cached(
-        f"memory:strip:{colour_by}",
+        f"memory:strip:{colour_by}:{shown}",
         tick,
         lambda: strip.address_strip(
             memory.devices,
             colour_by=colour_by or "Model",
             colours=colours,
+            whole=shown == "Whole arena",
             now_ns=memory.at_ns,
         ),
     )
     budgets = session.cached("memory:budget", tick, lambda: strip.budget_bars(memory.devices))
+    names = [device.name for device in memory.devices]
     samples = station.recent.devices(300)
     broken = session.cached(
         "memory:fragmentation",
@@ -78,17 +88,14 @@ def panels() -> None:
         lambda: charts.lines(
             frames.instants(samples),
             frames.per_device(samples, lambda d: d.external_fragmentation),
-            colours={
-                d.name: colour_of(d.name, [x.name for x in memory.devices])
-                for d in memory.devices
-            },
+            colours={name: colour_of(name, names) for name in names},
             marks=station.recent.marks(300),
             style={"unit": "%", "percent": True},
         ),
     )
     height = 110 + 52 * len(memory.devices)
     with st.container(border=True):
-        st.markdown("##### Arenas :gray[every block at its address]")
+        st.markdown("**Arenas** :gray[every block at its address]")
         live(blocks, key="memory_strip", height=height)
     for device in memory.devices:
         for column, (label, value, text) in zip(
@@ -98,13 +105,13 @@ def panels() -> None:
         note(device)
     left, right = st.columns(2)
     with left, st.container(border=True):
-        st.markdown("##### Budgets :gray[MiB; the reserve is never lent]")
+        st.markdown("**Budgets** :gray[MiB; the reserve is never lent]")
         live(budgets, key="memory_budget", height=max(220, height))
     with right, st.container(border=True):
-        st.markdown("##### External fragmentation :gray[%, last 5 min]")
+        st.markdown("**External fragmentation** :gray[%, last 5 min]")
         live(broken, key="memory_broken", height=max(220, height))
     with st.container(border=True):
-        st.markdown("##### Residents")
+        st.markdown("**Residents**")
         tables.draw(
             tables.residents(memory), "No model is resident. The first request loads one."
         )

@@ -44,16 +44,16 @@ def table() -> None:
 
 
 with st.container(border=True):
-    st.markdown("##### Since the start")
+    st.markdown("**Since the start**")
     table()
 
 for name, sentence in station.missing.items():
     st.info(f"**{name}**: {sentence}", icon=":material/download:")
 
 with st.container(border=True):
-    st.markdown("##### By hand :gray[nothing in use is disturbed]")
+    st.markdown("**By hand** :gray[nothing in use is disturbed]")
     columns = st.columns([3, 3, 1, 1], vertical_alignment="bottom")
-    chosen = columns[0].selectbox("Model", list(station.models), key="models_model")
+    chosen = columns[0].selectbox("Model", list(station.engine.models), key="models_model")
     devices = [device.name for device in station.engine.snapshot().memory.devices]
     device = columns[1].selectbox(
         "Device", ["best", *devices], key="models_device", help="best: where most is free"
@@ -74,7 +74,7 @@ with st.container(border=True):
 forms.applied_note(FORM)
 forms.stale_note(FORM)
 with st.container(border=True):
-    st.markdown("##### Urgency and promises :gray[class 0 is the most urgent]")
+    st.markdown("**Urgency and promises** :gray[class 0 is the most urgent]")
     number = st.column_config.NumberColumn
     fields: dict[str, object] = {
         "priority_class": number(
@@ -88,4 +88,5 @@ with st.container(border=True):
         "pinned": st.column_config.CheckboxColumn("pinned", help="never evicted"),
     }
     policy = station.engine.policy
-    forms.model_editor(FORM, policy, fields=fields, names=list(station.models))
+    names = [*station.engine.models, *station.pipelines]
+    forms.model_editor(FORM, policy, fields=fields, names=names)

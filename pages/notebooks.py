@@ -74,7 +74,7 @@ def progress() -> None:
 
 
 with st.container(border=True):
-    st.markdown("##### Jobs")
+    st.markdown("**Jobs**")
     progress()
 
 reports = {job.id: job for job in station.runbooks.jobs() if job.report is not None}

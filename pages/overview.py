@@ -24,7 +24,7 @@ def specs() -> dict[str, str]:
     latency = frames.latency(models)
     used = frames.per_device(devices, lambda d: d.utilisation)
     broken = frames.per_device(devices, lambda d: d.external_fragmentation)
-    known = list(session.station().models)
+    known = list(session.station().engine.models)
     by_model = {name: colour_of(name, known) for name in known}
     by_device = {name: colour_of(name, list(used)) for name in used}
     done = frames.per_model(models, lambda m: m.completed)
@@ -89,7 +89,7 @@ def panels() -> None:
     for row in rows:
         for column, (name, unit, key) in zip(st.columns(2), row, strict=True):
             with column, st.container(border=True):
-                st.markdown(f"##### {name} :gray[{unit}]")
+                st.markdown(f"**{name}** :gray[{unit}]")
                 live(drawn[key], key=f"overview_{key}")
     with st.container(border=True):
         st.markdown(
@@ -97,7 +97,7 @@ def panels() -> None:
         )
         live(drawn["loop"], key="overview_loop", height=360)
     with st.container(border=True):
-        st.markdown("##### Latest decisions")
+        st.markdown("**Latest decisions**")
         tables.draw(decisions, "The engine has not decided anything yet: send a request.")
 
 

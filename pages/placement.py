@@ -25,7 +25,7 @@ policy = station.engine.policy
 forms.applied_note(FORM)
 forms.stale_note(FORM)
 with st.container(border=True):
-    st.markdown("##### Policy :gray[lowest weighted sum of terms wins]")
+    st.markdown("**Policy** :gray[lowest weighted sum of terms wins]")
     with st.form("form_placement", border=False):
         chosen = st.radio(
             "Policy",
@@ -58,7 +58,7 @@ with st.container(border=True):
             st.error(str(error), icon=":material/error:")
 
 with st.container(border=True):
-    st.markdown("##### Drain :gray[no new work goes to a draining device]")
+    st.markdown("**Drain** :gray[no new work goes to a draining device]")
     columns = st.columns([4, 1, 1], vertical_alignment="bottom")
     names = [device.name for device in station.engine.snapshot().memory.devices]
     target = columns[0].selectbox("Device", names, key="placement_device")
@@ -107,13 +107,13 @@ def panels() -> None:
     placed = [d for d in engine.decisions(4000) if d.kind == "placement"][-12:]
     start_ns = engine.start_wall_ns
     with st.container(border=True):
-        st.markdown("##### Devices")
+        st.markdown("**Devices**")
         tables.draw(rows, "There is no device.")
     with st.container(border=True):
-        st.markdown("##### Busy :gray[share of each second in which a batch ran, last 5 min]")
+        st.markdown("**Busy** :gray[share of each second in which a batch ran, last 5 min]")
         live(busy, key="placement_busy", height=220)
     with st.container(border=True):
-        st.markdown("##### Last placements :gray[with the terms of the best devices]")
+        st.markdown("**Last placements** :gray[with the terms of the best devices]")
         tables.draw(
             [
                 tables.decision_row(d, (start_ns + d.at_ns) // 1_000_000)

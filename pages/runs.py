@@ -63,7 +63,7 @@ def open_run(at: Station, run: RunRecord) -> None:
         for p in at.store.policies(limit=200)
         if run.started_ms <= p.at_ms <= end_ms
     ]
-    colours = {name: colour_of(name, list(at.models)) for name in at.models}
+    colours = {name: colour_of(name, list(at.engine.models)) for name in at.engine.models}
     st.subheader(f"Run {run.id}: {run.name or run.kind}")
     st.caption(f"{run.state} · {run.hardware} · code {run.code_version} · by {run.author}")
     with st.container(horizontal=True):
@@ -116,7 +116,7 @@ def open_run(at: Station, run: RunRecord) -> None:
     )
     for title, spec in drawn:
         with st.container(border=True):
-            st.markdown(f"##### {title}")
+            st.markdown(f"**{title}**")
             st.plotly_chart(
                 pio.from_json(spec, skip_invalid=True), key=f"runs_{title}", height=260
             )
@@ -124,7 +124,7 @@ def open_run(at: Station, run: RunRecord) -> None:
 
 runs = station.store.runs(limit=LIMIT)
 with st.container(border=True):
-    st.markdown(f"##### Recorded :gray[{len(runs)} runs; choose one below]")
+    st.markdown(f"**Recorded** :gray[{len(runs)} runs; choose one below]")
     tables.draw([row(run) for run in runs], "No run yet. Start a load on the Load page.")
 if runs:
     wanted = st.query_params.get("run", str(runs[0].id))

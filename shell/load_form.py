@@ -18,7 +18,7 @@ KINDS = {
 
 def draw(station: Station, plan: LoadPlan) -> LoadPlan | None:
     """Draw the form, filled from a plan; return the new plan once it is sent and valid."""
-    targets = [*station.pipelines, *station.models]
+    targets = [*station.pipelines, *station.engine.models]
     with st.form("form_load", border=False):
         first = st.columns(4)
         target = first[0].selectbox(

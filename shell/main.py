@@ -13,8 +13,9 @@ from shell import session
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 STYLE = """<style>
 [data-stale=true]{opacity:1!important;transition:none!important}
-.block-container{padding-top:2.6rem;padding-bottom:3rem;max-width:1500px}
-[data-testid=stMetric]{padding:.7rem .9rem}
+.block-container{padding-top:4.2rem;padding-bottom:3rem;max-width:1500px}
+[data-testid=stMetric]{padding:.8rem .9rem;min-height:100%}
+[data-testid=stMetricValue]{font-size:1.55rem}
 h2{font-size:1.75rem!important;padding-top:0!important}
 h5{padding:.1rem 0 .2rem 0!important}
 </style>"""

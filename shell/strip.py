@@ -28,9 +28,14 @@ def address_strip(
     *,
     colour_by: ColourBy,
     colours: Mapping[str, str],
+    whole: bool,
     now_ns: int,
 ) -> str:
-    """Return all arenas as rows of rectangles; together the blocks tile the range."""
+    """Return all arenas as rows of rectangles; together the blocks tile the range.
+
+    Args:
+        whole: Show the whole range first, not only as far as something is held.
+    """
     groups: dict[str, Figure] = {}
     for device in devices:
         residents = {r.offset: r for r in device.residents}
@@ -43,12 +48,25 @@ def address_strip(
         "barmode": "overlay",
         "bargap": 0.25,
         "margin": {"l": 60, "r": 10, "t": 8, "b": 30},
-        "xaxis": {"ticksuffix": " MiB", "nticks": 8, "showgrid": False},
+        "xaxis": {
+            "ticksuffix": " MiB",
+            "nticks": 8,
+            "showgrid": False,
+            "range": [0, _shown_mib(devices, whole=whole)],
+        },
         "yaxis": {"type": "category", "showgrid": False},
         "legend": {"orientation": "h", "y": -0.28},
-        "uirevision": colour_by,
+        "uirevision": f"{colour_by}{whole}",
     }
     return json.dumps({"data": list(groups.values()), "layout": layout})
+
+
+def _shown_mib(devices: Sequence[DeviceState], *, whole: bool) -> float:
+    """Return where the axis ends: a little beyond what is held, or at the largest arena."""
+    blocks = [block for device in devices for block in device.blocks]
+    end = max((b.offset + b.size_bytes for b in blocks), default=MIB)
+    held = max((b.offset + b.size_bytes for b in blocks if b.kind != "hole"), default=0)
+    return (end if whole else min(end, held * 1.25)) / MIB
 
 
 def _label(

@@ -9,6 +9,7 @@ import streamlit as st
 
 from ops.station import Station
 from shell import frames
+from shell.words import figure, milliseconds
 from storage.samples import DeviceSample, ModelSample
 
 COURSE_SECONDS = 60
@@ -76,18 +77,19 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _change(values: Sequence[float], unit: str) -> str:
-    """Return how a figure moved in half a minute; nothing without as much history."""
+    """Return how a figure moved in half a minute; "steady" without as much history."""
     if len(values) < 30 + SMOOTH:
-        return ""
+        return "steady"
     change = _mean(values[-SMOOTH:]) - _mean(values[-30 - SMOOTH : -30])
-    return f"{change:+.3g} {unit} vs 30 s ago"
+    sign = "+" if change > 0 else "−" if change < 0 else "±"
+    return f"{sign}{figure(abs(change))} {unit} in 30 s"
 
 
 def _throughput(models: Sequence[ModelSample]) -> Tile:
     done = frames.totals(models, lambda m: m.completed)
     return Tile(
         "Throughput",
-        f"{_mean(done[-SMOOTH:]):.3g} req/s",
+        f"{figure(_mean(done[-SMOOTH:]))} req/s",
         _change(done, "req/s"),
         done,
         f"Completed requests of all models per second, mean of the last {SMOOTH} s.",
@@ -100,8 +102,8 @@ def _latency(models: Sequence[ModelSample]) -> Tile:
     found = frames.percentiles_ms(tuple(s.latency for s in recent if s.completed))
     return Tile(
         "p99 latency",
-        "–" if found is None else f"{found[2]:.3g} ms",
-        "" if found is None else f"median {found[0]:.3g} ms",
+        "–" if found is None else milliseconds(found[2]),
+        "no result yet" if found is None else f"median {milliseconds(found[0])}",
         course,
         f"From arrival to result, all models, over the last {SMOOTH} s.",
     )
@@ -131,10 +133,11 @@ def _memory(devices: Sequence[DeviceSample]) -> Tile:
     worst = max((column[-1] or 0.0 for column in broken.values()), default=0.0)
     return Tile(
         "Memory used",
-        f"{course[-1] if course else 0:.3g} %",
-        f"fragmentation up to {100 * worst:.0f} %",
+        f"{figure(course[-1] if course else 0)} %",
+        f"broken up: {100 * worst:.0f} %",
         course,
-        "Held share of the pools, mean of the devices.",
+        "Held share of the pools, mean of the devices; below: the worst external "
+        "fragmentation of a device.",
     )
 
 
@@ -153,10 +156,10 @@ def _evictions(models: Sequence[ModelSample], seconds: int) -> Tile:
 def _missed(station: Station, models: Sequence[ModelSample]) -> tuple[str, ...]:
     since = _since(models)
     missed: list[str] = []
-    for name in station.models:
+    for name in station.engine.models:
         rows = [s.latency for s in models if s.model == name and s.at_ms > since]
         found = frames.percentiles_ms(tuple(rows)) if rows else None
         slo_ms = station.engine.policy.model(name).slo_ms
         if found is not None and found[2] > slo_ms:
-            missed.append(f"{name} (p99 {found[2]:.0f} ms, SLO {slo_ms:.0f} ms)")
+            missed.append(f"{name} (p99 {milliseconds(found[2])}, SLO {milliseconds(slo_ms)})")
     return tuple(missed)
