@@ -7,11 +7,11 @@ import time
 
 import numpy as np
 import torch
-from engine.devices.cpu import CpuDevice
-from engine.devices.weights import Images
 
 from benchmarks.measure import Window, arguments, closed_loop, median, report
+from engine.devices.cpu import CpuDevice
 from engine.devices.process import tune_interpreter, tune_memory
+from engine.devices.weights import Images
 from engine.drivers.clock import MonotonicClock
 from engine.engine import Engine
 from engine.policy import Policy

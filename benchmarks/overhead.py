@@ -12,6 +12,7 @@ from benchmarks.bare import BareLoop
 from benchmarks.measure import Window, arguments, closed_loop, median, report, thread_loop
 from engine.devices.process import tune_interpreter, tune_memory
 from engine.drivers.clock import MonotonicClock
+from engine.drivers.completion import AsyncResult
 from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
 from engine.engine import Engine
 from engine.policy import Policy
@@ -109,16 +110,16 @@ def run_engine(seconds: float, *, models: int = 1) -> Window:
     names = [f"noop{index}" for index in range(models)]
     turn = 0
 
-    def one() -> object:
+    def one() -> AsyncResult:
         return engine.infer_async("noop0", x)
 
-    def spread() -> object:
+    def spread() -> AsyncResult:
         nonlocal turn
         turn += 1
         return engine.infer_async(names[turn % models], x)
 
     try:
-        return closed_loop(one if models == 1 else spread, CLIENTS, seconds=seconds)  # type: ignore[arg-type]  # futures are awaitable
+        return closed_loop(one if models == 1 else spread, CLIENTS, seconds=seconds)
     finally:
         engine.close()
 

@@ -203,7 +203,5 @@ class CoreMachine(RuleBasedStateMachine):
         assert all(d.lease_bytes == 0 for d in table.snapshot().memory.devices)
 
 
-CoreMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None
-)
+CoreMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 TestCoreMachine = CoreMachine.TestCase
