@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.snapshot import ModelState
-from shell import charts, forms, frames, session, tables
-from shell.colours import colour_of
+from shell import forms, series_charts, session, tables
 from shell.live import live
 
 FORM = "batching"
@@ -63,21 +62,14 @@ def panels() -> None:
     """Draw sizes, waits and reasons."""
     recent = session.station().recent
     snapshot = session.station().engine.snapshot()
-    samples = recent.models(300)
     known = list(session.station().engine.models)
-    colours = {name: colour_of(name, known) for name in known}
-
-    def sizes() -> str:
-        columns = frames.per_model(samples, lambda m: m.items / m.batches if m.batches else 0)
-        return charts.lines(
-            frames.instants(samples),
-            columns,
-            colours=colours,
-            marks=recent.marks(300),
-            style={"unit": "items"},
-        )
-
-    drawn = session.cached("batching:sizes", recent.tick, sizes)
+    drawn = session.cached(
+        "batching:sizes",
+        recent.tick,
+        build=lambda: series_charts.batch_sizes(
+            recent.models(300), known=known, marks=recent.marks(300)
+        ),
+    )
     reasons: tables.Rows = [
         {"left because": reason.value.replace("_", " "), "batches": count}
         for kind, reason, count in snapshot.decision_counts

@@ -8,8 +8,7 @@ from engine.errors import EngineError
 from engine.load.plan import LoadPlan
 from ops.load_status import LoadStatus
 from ops.station import Station
-from shell import charts, frames, load_form, session
-from shell.colours import colour_of
+from shell import load_form, series_charts, session
 from shell.live import live
 from shell.words import figure, milliseconds
 
@@ -97,26 +96,11 @@ def figures(found: LoadStatus) -> None:
 
 def specs(at: Station) -> dict[str, str]:
     """Return the charts of the last five minutes."""
-    recent = at.recent
-    samples, marks = recent.models(300), recent.marks(300)
-    colours = {name: colour_of(name, list(at.engine.models)) for name in at.engine.models}
-    instants = frames.instants(samples)
-    done = frames.per_model(samples, lambda m: m.completed)
+    models, marks = at.recent.models(300), at.recent.marks(300)
+    known = list(at.engine.models)
     return {
-        "throughput": charts.lines(
-            instants,
-            done,
-            colours=colours,
-            marks=marks,
-            style={"unit": "req/s", "stacked": True},
-        ),
-        "latency": charts.lines(
-            instants,
-            frames.latency(samples),
-            colours=charts.LATENCY_COLOURS,
-            marks=marks,
-            style={"unit": "ms"},
-        ),
+        "throughput": series_charts.throughput(models, known=known, marks=marks, unit="req/s"),
+        "latency": series_charts.latency(models, marks=marks),
     }
 
 
@@ -125,7 +109,7 @@ def panels() -> None:
     """Draw the running or the last load."""
     found = session.station().loads.status()
     drawn = session.cached(
-        "load", session.station().recent.tick, lambda: specs(session.station())
+        "load", session.station().recent.tick, build=lambda: specs(session.station())
     )
     if found is None:
         st.info("No load has run yet. Start one above.", icon=":material/info:")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.memory.fragmentation import internal, unusable
-from engine.memory.state import DeviceState
+from engine.memory.state import DeviceState, MemoryState
 from engine.snapshot import Snapshot
 from engine.units import format_bytes
-from shell import charts, frames, session, strip, tables
+from shell import series_charts, session, strip, tables
 from shell.colours import colour_of
 from shell.live import live
 
@@ -71,7 +71,7 @@ def panels() -> None:
     blocks = session.cached(
         f"memory:strip:{colour_by}:{shown}",
         tick,
-        lambda: strip.address_strip(
+        build=lambda: strip.address_strip(
             memory.devices,
             colour_by=colour_by or "Model",
             colours=colours,
@@ -79,42 +79,51 @@ def panels() -> None:
             now_ns=memory.at_ns,
         ),
     )
-    budgets = session.cached("memory:budget", tick, lambda: strip.budget_bars(memory.devices))
-    names = [device.name for device in memory.devices]
-    samples = station.recent.devices(300)
+    budgets = session.cached(
+        "memory:budget", tick, build=lambda: strip.budget_bars(memory.devices)
+    )
+    recent = station.recent
     broken = session.cached(
         "memory:fragmentation",
         tick,
-        lambda: charts.lines(
-            frames.instants(samples),
-            frames.per_device(samples, lambda d: d.external_fragmentation),
-            colours={name: colour_of(name, names) for name in names},
-            marks=station.recent.marks(300),
-            style={"unit": "%", "percent": True},
-        ),
+        build=lambda: series_charts.fragmentation(recent.devices(300), marks=recent.marks(300)),
     )
-    height = 110 + 52 * len(memory.devices)
-    with st.container(border=True):
-        st.markdown("**Arenas** :gray[every block at its address]")
-        live(blocks, key="memory_strip", height=height)
+    arenas(memory, blocks)
     for device in memory.devices:
-        for column, (label, value, text) in zip(
-            st.columns(5), figures(snapshot, device), strict=True
-        ):
-            column.metric(label, value, border=True, help=text)
-        note(device)
+        tiles(snapshot, device)
     left, right = st.columns(2)
+    height = max(220, height_of(memory))
     with left, st.container(border=True):
         st.markdown("**Budgets** :gray[MiB; the reserve is never lent]")
-        live(budgets, key="memory_budget", height=max(220, height))
+        live(budgets, key="memory_budget", height=height)
     with right, st.container(border=True):
         st.markdown("**External fragmentation** :gray[%, last 5 min]")
-        live(broken, key="memory_broken", height=max(220, height))
+        live(broken, key="memory_broken", height=height)
     with st.container(border=True):
         st.markdown("**Residents**")
         tables.draw(
             tables.residents(memory), "No model is resident. The first request loads one."
         )
+
+
+def height_of(memory: MemoryState) -> int:
+    """Return the height in pixels that a row per device needs."""
+    return 110 + 52 * len(memory.devices)
+
+
+def arenas(memory: MemoryState, blocks: str) -> None:
+    """Draw the address strip."""
+    with st.container(border=True):
+        st.markdown("**Arenas** :gray[every block at its address]")
+        live(blocks, key="memory_strip", height=height_of(memory))
+
+
+def tiles(snapshot: Snapshot, device: DeviceState) -> None:
+    """Draw a device's figures and what else is true of it."""
+    found = figures(snapshot, device)
+    for column, (label, value, text) in zip(st.columns(5), found, strict=True):
+        column.metric(label, value, border=True, help=text)
+    note(device)
 
 
 def note(device: DeviceState) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import EngineError
 from shell import session, tables
@@ -14,6 +15,17 @@ if not books:
     st.info("There is no notebook in `notebooks/`.", icon=":material/info:")
     st.stop()
 
+
+def field(column: DeltaGenerator, key: str, *, default: bool | float | str) -> object:
+    """Draw the field of one parameter, of the kind of its default, and return its value."""
+    label, widget = key.replace("_", " "), f"notebooks_{key}"
+    if isinstance(default, bool):
+        return column.checkbox(label, value=default, key=widget)
+    if isinstance(default, int | float):
+        return column.number_input(label, value=default, key=widget)
+    return column.text_input(label, value=str(default), key=widget)
+
+
 with st.container(border=True):
     titles = {book.name: book.title or book.name for book in books}
     name = st.selectbox(
@@ -24,14 +36,7 @@ with st.container(border=True):
         parameters: dict[str, object] = {}
         columns = st.columns(max(1, min(4, len(book.parameters) or 1)))
         for index, (key, default) in enumerate(book.parameters.items()):
-            column = columns[index % len(columns)]
-            label, widget = key.replace("_", " "), f"notebooks_{name}_{key}"
-            if isinstance(default, bool):
-                parameters[key] = column.checkbox(label, value=default, key=widget)
-            elif isinstance(default, int | float):
-                parameters[key] = column.number_input(label, value=default, key=widget)
-            else:
-                parameters[key] = column.text_input(label, value=str(default), key=widget)
+            parameters[key] = field(columns[index % len(columns)], key, default=default)
         is_sent = st.form_submit_button("Run", type="primary", icon=":material/play_arrow:")
     if is_sent:
         try:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from shell import charts, frames, session, tables
-from shell.colours import colour_of
+from shell import series_charts, session, tables
 from shell.live import live
 from shell.tiles import tiles
 
@@ -19,55 +18,13 @@ def specs() -> dict[str, str]:
     """Return the page's charts for this second."""
     recent = session.station().recent
     models, devices = recent.models(seconds), recent.devices(seconds)
-    marks = recent.marks(seconds)
-    at_model, at_device = frames.instants(models), frames.instants(devices)
-    latency = frames.latency(models)
-    used = frames.per_device(devices, lambda d: d.utilisation)
-    broken = frames.per_device(devices, lambda d: d.external_fragmentation)
-    known = list(session.station().engine.models)
-    by_model = {name: colour_of(name, known) for name in known}
-    by_device = {name: colour_of(name, list(used)) for name in used}
-    done = frames.per_model(models, lambda m: m.completed)
-    waiting = frames.per_model(models, lambda m: m.queued_items)
+    marks, known = recent.marks(seconds), list(session.station().engine.models)
     return {
-        "latency": charts.lines(
-            at_model,
-            latency,
-            colours=charts.LATENCY_COLOURS,
-            marks=marks,
-            style={"unit": "ms"},
-        ),
-        "throughput": charts.lines(
-            at_model,
-            done,
-            colours=by_model,
-            marks=marks,
-            style={"unit": "req/s", "stacked": True},
-        ),
-        "memory": charts.lines(
-            at_device,
-            used,
-            colours=by_device,
-            marks=marks,
-            style={"unit": "%", "percent": True},
-        ),
-        "queue": charts.lines(
-            at_model,
-            waiting,
-            colours=by_model,
-            marks=marks,
-            style={"unit": "items", "stacked": True},
-        ),
-        "loop": charts.loop_panel(
-            at_device,
-            (
-                ("Utilisation of the pools", "%", used),
-                ("External fragmentation", "%", broken),
-                ("Latency p99", "ms", {"p99": latency["p99"]}),
-            ),
-            colours={**by_device, **charts.LATENCY_COLOURS},
-            marks=marks,
-        ),
+        "latency": series_charts.latency(models, marks=marks),
+        "throughput": series_charts.throughput(models, known=known, marks=marks, unit="req/s"),
+        "memory": series_charts.utilisation(devices, marks=marks),
+        "queue": series_charts.queue(models, known=known, marks=marks),
+        "loop": series_charts.loop(models, devices, marks=marks),
     }
 
 
@@ -75,7 +32,7 @@ def specs() -> dict[str, str]:
 def panels() -> None:
     """Draw everything that moves, all of it computed before the first element."""
     station = session.station()
-    drawn = session.cached(f"overview:{seconds}", station.recent.tick, specs)
+    drawn = session.cached(f"overview:{seconds}", station.recent.tick, build=specs)
     figures = tiles(station, seconds)
     decisions = tables.decisions(station.engine.decisions(400), station, limit=12)
     breach = figures.breach()

@@ -7,8 +7,7 @@ import streamlit as st
 from engine.errors import EngineError, PolicyError
 from engine.events import Command
 from engine.policy import PLACEMENTS
-from shell import charts, forms, frames, session, tables
-from shell.colours import colour_of
+from shell import forms, series_charts, session, tables
 from shell.live import live
 
 FORM = "placement"
@@ -62,14 +61,17 @@ with st.container(border=True):
     columns = st.columns([4, 1, 1], vertical_alignment="bottom")
     names = [device.name for device in station.engine.snapshot().memory.devices]
     target = columns[0].selectbox("Device", names, key="placement_device")
-    for column, command in zip(columns[1:], (Command.DRAIN, Command.UNDRAIN), strict=True):
-        if column.button(
-            command.value.capitalize(), key=f"placement_{command.value}", width="stretch"
-        ):
-            try:
-                station.engine.command(command, author=session.author(), device=str(target))
-            except EngineError as error:
-                st.error(str(error), icon=":material/error:")
+    commands = (Command.DRAIN, Command.UNDRAIN)
+    is_pressed = [
+        column.button(command.value.capitalize(), key=f"placement_{command}", width="stretch")
+        for column, command in zip(columns[1:], commands, strict=True)
+    ]
+if any(is_pressed):
+    command = commands[is_pressed.index(True)]
+    try:
+        station.engine.command(command, author=session.author(), device=str(target))
+    except EngineError as error:
+        st.error(str(error), icon=":material/error:")
 
 
 @st.fragment(run_every=1.0, key="placement_live")
@@ -78,18 +80,10 @@ def panels() -> None:
     recent = session.station().recent
     engine = session.station().engine
     devices = engine.snapshot().memory.devices
-    samples = recent.devices(300)
-    colours = {d.name: colour_of(d.name, [x.name for x in devices]) for d in devices}
     busy = session.cached(
         "placement:busy",
         recent.tick,
-        lambda: charts.lines(
-            frames.instants(samples),
-            frames.per_device(samples, lambda d: min(1.0, d.busy)),
-            colours=colours,
-            marks=recent.marks(300),
-            style={"unit": "%", "percent": True},
-        ),
+        build=lambda: series_charts.busy(recent.devices(300), marks=recent.marks(300)),
     )
     rows: tables.Rows = [
         {

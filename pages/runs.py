@@ -12,8 +12,7 @@ import streamlit as st
 from engine.errors import EngineError
 from ops.recent import Mark
 from ops.station import Station
-from shell import charts, frames, session, tables
-from shell.colours import colour_of
+from shell import series_charts, session, tables
 from storage.exports import FORMATS, Format, export_bytes
 from storage.samples import RunRecord
 
@@ -47,9 +46,24 @@ def row(run: RunRecord) -> dict[str, object]:
     }
 
 
-def download(at: Station, run_id: int, file_format: Format) -> Callable[[], bytes]:
+def download(at: Station, run_id: int, *, file_format: Format) -> Callable[[], bytes]:
     """Return what makes the file when it is asked for."""
     return lambda: export_bytes(at.store, run_id, file_format=file_format)[1]
+
+
+def offer_files(at: Station, run: RunRecord) -> None:
+    """Draw the download buttons; a file is made when its button is pressed."""
+    with st.container(horizontal=True):
+        for file_format in FORMATS:
+            ending = "json" if file_format == "json" else f"{file_format}.zip"
+            st.download_button(
+                file_format.upper() if file_format != "parquet" else "Parquet",
+                data=download(at, run.id, file_format=file_format),
+                file_name=f"run-{run.id}.{ending}",
+                on_click="ignore",
+                key=f"runs_{file_format}",
+                icon=":material/download:",
+            )
 
 
 def open_run(at: Station, run: RunRecord) -> None:
@@ -63,56 +77,22 @@ def open_run(at: Station, run: RunRecord) -> None:
         for p in at.store.policies(limit=200)
         if run.started_ms <= p.at_ms <= end_ms
     ]
-    colours = {name: colour_of(name, list(at.engine.models)) for name in at.engine.models}
     st.subheader(f"Run {run.id}: {run.name or run.kind}")
     st.caption(f"{run.state} · {run.hardware} · code {run.code_version} · by {run.author}")
-    with st.container(horizontal=True):
-        for file_format in FORMATS:
-            ending = "json" if file_format == "json" else f"{file_format}.zip"
-            st.download_button(
-                file_format.upper() if file_format != "parquet" else "Parquet",
-                data=download(at, run.id, file_format),
-                file_name=f"run-{run.id}.{ending}",
-                on_click="ignore",
-                key=f"runs_{file_format}",
-                icon=":material/download:",
-            )
+    offer_files(at, run)
     if run.summary:
         figures = [{"figure": k, "value": v} for k, v in run.summary.items()]
         with st.expander("All figures", icon=":material/table:"):
             st.dataframe(pd.DataFrame(figures), hide_index=True, height="content")
-    instants = frames.instants(models)
     drawn = (
-        (
-            "Latency, ms",
-            charts.lines(
-                instants,
-                frames.latency(models),
-                colours=charts.LATENCY_COLOURS,
-                marks=marks,
-                style={"unit": "ms"},
-            ),
-        ),
+        ("Latency, ms", series_charts.latency(models, marks=marks)),
         (
             "Throughput by model, requests per point",
-            charts.lines(
-                instants,
-                frames.per_model(models, lambda m: m.completed),
-                colours=colours,
-                marks=marks,
-                style={"unit": "requests", "stacked": True},
+            series_charts.throughput(
+                models, known=list(at.engine.models), marks=marks, unit="requests"
             ),
         ),
-        (
-            "Memory used, % of the pool",
-            charts.lines(
-                frames.instants(devices),
-                frames.per_device(devices, lambda d: d.utilisation),
-                colours={d.device: colour_of(d.device, [d.device]) for d in devices},
-                marks=marks,
-                style={"unit": "%", "percent": True},
-            ),
-        ),
+        ("Memory used, % of the pool", series_charts.utilisation(devices, marks=marks)),
     )
     for title, spec in drawn:
         with st.container(border=True):

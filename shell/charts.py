@@ -33,7 +33,7 @@ def lines(
     style = style or {}
     xs = [local_ms(instant) for instant in at_ms]
     data = [
-        _line(name, xs, values, colour=colours.get(name, PALETTE[0]), style=style)
+        _line(name, xs, values=values, colour=colours.get(name, PALETTE[0]), style=style)
         for name, values in columns.items()
     ]
     layout = _layout(style)
@@ -51,8 +51,8 @@ def lines(
 def _line(
     name: str,
     xs: Sequence[int],
-    values: Values,
     *,
+    values: Values,
     colour: str,
     style: Mapping[str, object],
 ) -> Figure:
@@ -213,7 +213,9 @@ def loop_panel(
         style = {"unit": unit, "percent": unit == "%"}
         for column, values in columns.items():
             colour = colours.get(column, PALETTE[0])
-            data.append(_line(column, xs, values, colour=colour, style=style) | {"yaxis": axis})
+            data.append(
+                _line(column, xs, values=values, colour=colour, style=style) | {"yaxis": axis}
+            )
         notes.append(_row_title(f"{title}, {unit}", top))
     layout["shapes"], layout["annotations"] = shapes, notes
     return json.dumps({"data": data, "layout": layout})

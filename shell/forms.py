@@ -90,7 +90,7 @@ def model_editor(
         fields: Column settings by field of `ModelPolicy`.
     """
     before = pd.DataFrame(
-        [{"model": n, **_part(policy, n, list(fields))} for n in names]
+        [{"model": n, **_part(policy, n, fields=list(fields))} for n in names]
     ).set_index("model")
     with st.form(f"form_{form}", border=False):
         after = st.data_editor(
@@ -107,7 +107,7 @@ def model_editor(
         _apply_table(form, policy, before=before, after=after, reason=reason)
 
 
-def _part(policy: Policy, name: str, fields: Sequence[str]) -> dict[str, object]:
+def _part(policy: Policy, name: str, *, fields: Sequence[str]) -> dict[str, object]:
     document = policy.model(name).model_dump()
     return {field: document[field] for field in fields}
 

@@ -24,7 +24,7 @@ st.set_page_config(page_title="Millpond", page_icon="🎡", layout="wide")
 st.html(STYLE)
 
 
-def page(name: str, title: str, icon: str, *, default: bool = False) -> object:
+def page(name: str, title: str, *, icon: str, default: bool = False) -> object:
     """Return a page of the root's `pages` folder."""
     path = ROOT / "pages" / f"{name}.py"
     return st.Page(path, title=title, icon=f":material/{icon}:", default=default)
@@ -33,18 +33,18 @@ def page(name: str, title: str, icon: str, *, default: bool = False) -> object:
 pages = st.navigation(
     {
         "Operate": [
-            page("overview", "Overview", "monitoring", default=True),
-            page("memory", "Memory", "view_column"),
-            page("models", "Models", "deployed_code"),
-            page("batching", "Batching", "stacks"),
-            page("placement", "Placement", "hub"),
+            page("overview", "Overview", icon="monitoring", default=True),
+            page("memory", "Memory", icon="view_column"),
+            page("models", "Models", icon="deployed_code"),
+            page("batching", "Batching", icon="stacks"),
+            page("placement", "Placement", icon="hub"),
         ],
         "Experiment": [
-            page("load", "Load", "bolt"),
-            page("runs", "Runs", "history"),
-            page("notebooks", "Notebooks", "menu_book"),
+            page("load", "Load", icon="bolt"),
+            page("runs", "Runs", icon="history"),
+            page("notebooks", "Notebooks", icon="menu_book"),
         ],
-        "Audit": [page("decisions", "Decisions", "fact_check")],
+        "Audit": [page("decisions", "Decisions", icon="fact_check")],
     }
 )
 

@@ -23,7 +23,7 @@ def station() -> Station:
     return runtime.get()
 
 
-def cached(key: str, tick: int, build: Callable[[], T]) -> T:
+def cached(key: str, tick: int, *, build: Callable[[], T]) -> T:
     """Return charts as JSON, built once per second however many tabs look at them.
 
     Args:

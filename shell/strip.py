@@ -42,8 +42,10 @@ def address_strip(
         for block in device.blocks:
             resident = residents.get(block.offset)
             label = _label(block, resident, colour_by=colour_by, now_ns=now_ns)
-            trace = groups.setdefault(label, _trace(label, block, colour_by, colours))
-            _add(trace, device.name, block, text=_hover(block, resident, now_ns))
+            trace = groups.setdefault(
+                label, _trace(label, block, colour_by=colour_by, colours=colours)
+            )
+            _add(trace, device.name, block=block, text=_hover(block, resident, now_ns=now_ns))
     layout: Figure = {
         "barmode": "overlay",
         "bargap": 0.25,
@@ -85,7 +87,7 @@ def _label(
 
 
 def _trace(
-    label: str, block: BlockState, colour_by: ColourBy, colours: Mapping[str, str]
+    label: str, block: BlockState, *, colour_by: ColourBy, colours: Mapping[str, str]
 ) -> Figure:
     ages = [text for _, text in AGES] + ["older"]
     colour = KIND_COLOURS.get(block.kind, PALETTE[-1])
@@ -110,7 +112,7 @@ def _trace(
     }
 
 
-def _add(trace: Figure, device: str, block: BlockState, *, text: str) -> None:
+def _add(trace: Figure, device: str, *, block: BlockState, text: str) -> None:
     values = {
         "base": round(block.offset / MIB, 3),
         "x": round(block.size_bytes / MIB, 3),
@@ -123,7 +125,7 @@ def _add(trace: Figure, device: str, block: BlockState, *, text: str) -> None:
         column.append(value)
 
 
-def _hover(block: BlockState, resident: ResidentState | None, now_ns: int) -> str:
+def _hover(block: BlockState, resident: ResidentState | None, *, now_ns: int) -> str:
     size = format_bytes(block.size_bytes)
     where = f"{size} at {format_bytes(block.offset)}"
     if resident is None:
