@@ -85,7 +85,7 @@ def migrate(engine: Engine, name: str) -> None:
     """
     with translated(name), engine.begin() as connection:
         config = _config(connection)
-        _check_version(connection, config, name)
+        _check_version(connection, config, name=name)
         command.upgrade(config, "head")
 
 
@@ -97,7 +97,7 @@ def check_schema(engine: Engine, name: str) -> None:
     """
     with translated(name), engine.connect() as connection:
         found = _version(connection)
-        _check_version(connection, _config(connection), name)
+        _check_version(connection, _config(connection), name=name)
         head = ScriptDirectory.from_config(_config(connection)).get_current_head()
         if found != head:
             raise StoreError(
@@ -120,7 +120,7 @@ def _version(connection: Connection) -> str | None:
     return None if found is None else str(found)
 
 
-def _check_version(connection: Connection, config: Config, name: str) -> None:
+def _check_version(connection: Connection, config: Config, *, name: str) -> None:
     found = _version(connection)
     if found is None:
         tables = set(inspect(connection).get_table_names())

@@ -13,11 +13,7 @@ from sqlalchemy import (
     Connection,
     Engine,
     RowMapping,
-    Select,
-    Table,
-    case,
     delete,
-    func,
     insert,
     select,
     update,
@@ -29,6 +25,7 @@ from engine.policy import Policy
 from storage.database import check_schema, connect, migrate, store_path, translated
 from storage.lock import OwnerLock
 from storage.prune import prune
+from storage.queries import Query, decisions_query, interrupt_open_runs, window
 from storage.rows import (
     decision_record,
     decision_row,
@@ -53,7 +50,6 @@ from storage.series import bucket_ms, thin_devices, thin_models
 from storage.writer import Writer
 
 V = TypeVar("V")
-Query = Select[tuple[object, ...]]
 
 
 class Store:
@@ -102,7 +98,7 @@ class Store:
         engine = connect(url, read_only=False)
         try:
             migrate(engine, name)
-            _interrupt_open_runs(engine, name)
+            interrupt_open_runs(engine, name)
         except StoreError:
             engine.dispose()
             if lock is not None:
@@ -246,7 +242,7 @@ class Store:
         self, start_ms: int, end_ms: int, *, points: int = 600
     ) -> tuple[DeviceSample, ...]:
         """Return the devices' samples from `start_ms` up to before `end_ms`, thinned."""
-        query = _window(DEVICE_SAMPLES, start_ms, end_ms)
+        query = window(DEVICE_SAMPLES, start_ms, end_ms=end_ms)
         samples = self._all(query.order_by(DEVICE_SAMPLES.c.at_ms), device_sample)
         width_ms = bucket_ms(start_ms, end_ms, points=points)
         return thin_devices(samples, start_ms=start_ms, width_ms=width_ms)
@@ -255,7 +251,7 @@ class Store:
         self, start_ms: int, end_ms: int, *, points: int = 600
     ) -> tuple[ModelSample, ...]:
         """Return the models' samples from `start_ms` up to before `end_ms`, merged."""
-        query = _window(MODEL_SAMPLES, start_ms, end_ms)
+        query = window(MODEL_SAMPLES, start_ms, end_ms=end_ms)
         samples = self._all(query.order_by(MODEL_SAMPLES.c.at_ms), model_sample)
         width_ms = bucket_ms(start_ms, end_ms, points=points)
         return thin_models(samples, start_ms=start_ms, width_ms=width_ms)
@@ -275,17 +271,8 @@ class Store:
             kinds: Only these; None: all.
             text: Only those whose model, device, reason or numbers contain it.
         """
-        table = DECISIONS.c
-        query = _window(DECISIONS, start_ms, end_ms)
-        if kinds is not None:
-            query = query.where(table.kind.in_([kind.value for kind in kinds]))
-        if text:
-            columns = (table.model, table.device, table.reason, table.numbers)
-            found = columns[0].icontains(text, autoescape=True)
-            for column in columns[1:]:
-                found = found | column.icontains(text, autoescape=True)
-            query = query.where(found)
-        return self._all(query.order_by(table.id.desc()).limit(limit), decision_record)
+        query = decisions_query(start_ms, end_ms, kinds=kinds, text=text)
+        return self._all(query.limit(limit), decision_record)
 
     def prune(self, now_ms: int, *, keep_s: int = 48 * 3600) -> int:
         """Delete samples and decisions older than `keep_s`, a chunk at a time.
@@ -307,21 +294,3 @@ class Store:
 
 def _shown(value: object) -> str:
     return "none" if value is None else str(value)
-
-
-def _window(table: Table, start_ms: int, end_ms: int) -> Query:
-    column = table.c.at_ms
-    return select(table).where(column >= start_ms, column < end_ms)
-
-
-def _interrupt_open_runs(engine: Engine, name: str) -> None:
-    """Close the runs that a crash left open, at the last second that was stored."""
-    with translated(name), engine.begin() as connection:
-        last_ms = connection.execute(select(func.max(DEVICE_SAMPLES.c.at_ms))).scalar() or 0
-        started_ms = RUNS.c.started_ms
-        ended_ms = case((started_ms > last_ms, started_ms), else_=last_ms)
-        connection.execute(
-            update(RUNS)
-            .where(RUNS.c.state == "open")
-            .values(state="interrupted", ended_ms=ended_ms)
-        )

@@ -146,13 +146,13 @@ class Writer:
 
     def _write_one_by_one(self) -> None:
         """Drop the rows that are there already (a clock set back), keep the others."""
-        for table, rows in _by_table(self._waiting).items():
-            for row in rows:
-                try:
-                    with self._engine.begin() as connection:
-                        connection.execute(insert(table), row)
-                except IntegrityError:
-                    self._dropped += 1
+        by_table = _by_table(self._waiting)
+        for table, row in ((table, row) for table in by_table for row in by_table[table]):
+            try:
+                with self._engine.begin() as connection:
+                    connection.execute(insert(table), row)
+            except IntegrityError:
+                self._dropped += 1
         self._waiting.clear()
 
     def _write_task(self, task: _Task) -> None:
