@@ -147,7 +147,8 @@ class Writer:
     def _write_one_by_one(self) -> None:
         """Drop the rows that are there already (a clock set back), keep the others."""
         by_table = _by_table(self._waiting)
-        for table, row in ((table, row) for table in by_table for row in by_table[table]):
+        singles = [(table, row) for table, rows in by_table.items() for row in rows]
+        for table, row in singles:
             try:
                 with self._engine.begin() as connection:
                     connection.execute(insert(table), row)
