@@ -31,6 +31,17 @@ class RunBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class CallWorker:
+    """Ask a device's idle worker to say when it is at hand; ends in worker ready.
+
+    A batch leaves when its worker takes it, not when it could: what arrives
+    while the worker wakes up still joins.
+    """
+
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
 class LoadWeights:
     """Copy a model's packed weights to `offset` of the device's arena, on its loader."""
 
@@ -127,6 +138,7 @@ class RecordDecision:
 
 Effect = (
     RunBatch
+    | CallWorker
     | LoadWeights
     | EvictWeights
     | MoveWeights

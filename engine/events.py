@@ -49,6 +49,13 @@ class CancelRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerReady:
+    """A device's worker was called and is at hand."""
+
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
 class BatchFinished:
     """A batch ended; `peak_bytes` is the measured workspace, 0 when not measured."""
 
@@ -222,6 +229,7 @@ class SnapshotDue:
 Event = (
     Submitted
     | CancelRequested
+    | WorkerReady
     | BatchFinished
     | BatchFailed
     | LoadFinished

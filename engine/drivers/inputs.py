@@ -73,7 +73,7 @@ class Inputs:
                 shape or dtype that the model does not accept.
         """
         terms = self._last.get(model)
-        tensor = cast(Tensor, x)
+        tensor: Tensor = x  # type: ignore[assignment]  # found out by trying, once per request
         try:
             shape = tensor.shape
             if terms is None or tensor.dtype is not terms.dtype or shape[1:] != terms.shape:

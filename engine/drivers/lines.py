@@ -9,6 +9,7 @@ from queue import SimpleQueue
 
 from engine.drivers.completion import Pending
 from engine.effects import (
+    CallWorker,
     ConvertWeights,
     Effect,
     EvictWeights,
@@ -22,6 +23,7 @@ from engine.events import (
     BatchFinished,
     ConvertFailed,
     ConvertFinished,
+    DeviceLost,
     Event,
     EvictFailed,
     EvictFinished,
@@ -30,11 +32,12 @@ from engine.events import (
     LoadFinished,
     MoveFailed,
     MoveFinished,
+    WorkerReady,
 )
 from engine.ports import Clock, Device, Payload
 
 _LOG = logging.getLogger("millpond.device")
-Work = tuple[RunBatch | MoveWeights | ConvertWeights, list[Pending]]
+Work = tuple[RunBatch | CallWorker | MoveWeights | ConvertWeights, list[Pending]]
 
 
 class DeviceLines:
@@ -74,11 +77,16 @@ class DeviceLines:
             thread.join()
 
     def _run_worker(self) -> None:
-        self.device.start_worker()
+        try:
+            self.device.start_worker()
+        except Exception as error:  # a device that cannot start is lost, its thread lives on
+            self._tell(DeviceLost(self.device.spec.name, _describe(error)[1]))
         while (work := self.work.get()) is not None:
             effect, entries = work
             if isinstance(effect, RunBatch):
                 self._tell(self._run_batch(effect, entries))
+            elif isinstance(effect, CallWorker):
+                self._tell(WorkerReady(effect.device))
             elif isinstance(effect, MoveWeights):
                 self._tell(self._move(effect))
             else:

@@ -12,6 +12,7 @@ from engine.decisions import Decision, Reason
 from engine.drivers.completion import Completion, Pending
 from engine.drivers.lines import DeviceLines
 from engine.effects import (
+    CallWorker,
     ConvertWeights,
     Effect,
     EvictWeights,
@@ -77,6 +78,7 @@ class LiveDriver:
         self._outbox: deque[Decision] = deque(maxlen=OUTBOX)
         self._snapshot: Snapshot | None = None
         self._is_closing = False
+        self._on_cancel = self.cancel
         self._idle = threading.Event()
         self._completion = Completion(join)
         self._wakes: SimpleQueue[int | None] = SimpleQueue()
@@ -124,7 +126,7 @@ class LiveDriver:
             raise _closing(request.lane.model)
         request_id = request.id
         future.request_id = request_id
-        future.on_cancel = self.cancel
+        future.on_cancel = self._on_cancel
         future.outputs = None
         self._pending[request_id] = future
         effects = self.handle(Submitted(request))
@@ -188,6 +190,7 @@ class LiveDriver:
     def _make_routes(self) -> dict[type, Callable[[Effect], None]]:
         return {
             RunBatch: self._run_batch,
+            CallWorker: self._call_worker,
             LoadWeights: self._to_loader,
             EvictWeights: self._to_loader,
             MoveWeights: self._to_worker,
@@ -204,6 +207,10 @@ class LiveDriver:
         pending = self._pending
         entries = [pending[request_id] for request_id, _, _ in effect.parts]
         self._lines[effect.device].work.put((effect, entries))
+
+    def _call_worker(self, effect: Effect) -> None:
+        assert isinstance(effect, CallWorker)
+        self._lines[effect.device].work.put((effect, []))
 
     def _to_worker(self, effect: Effect) -> None:
         assert isinstance(effect, MoveWeights | ConvertWeights)

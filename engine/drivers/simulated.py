@@ -11,6 +11,7 @@ from engine.drivers.decision_log import DecisionLog
 from engine.drivers.simulated_costs import Costs
 from engine.drivers.simulation_report import Ended, Measures, Outcome
 from engine.effects import (
+    CallWorker,
     Effect,
     PublishSnapshot,
     RecordDecision,
@@ -28,6 +29,7 @@ from engine.events import (
     SnapshotDue,
     Submitted,
     TimePassed,
+    WorkerReady,
 )
 from engine.load.arrivals import arrivals_ns, draw_models, zipf_shares
 from engine.load.scenario import Scenario
@@ -173,6 +175,8 @@ class Simulation:
                 at_ns, event = self._costs.batch(effect, self._now_ns)
                 self._measures.batch(effect, at_ns)
                 self._push(at_ns, event)
+            elif isinstance(effect, CallWorker):
+                self._push(self._now_ns, WorkerReady(effect.device))
             elif isinstance(effect, ResolveRequests):
                 ended_ns, now_ns = self._ended_ns, self._now_ns
                 for request_id in effect.request_ids:
@@ -191,7 +195,8 @@ class Simulation:
             if next_ns is not None:
                 self._push(next_ns, SnapshotDue())
         else:
-            assert not isinstance(effect, RecordDecision | ResolveRequests | WakeAt)
+            common = RecordDecision | ResolveRequests | WakeAt | CallWorker
+            assert not isinstance(effect, common)
             at_ns, event = self._costs.other(effect, self._now_ns)
             self._measures.work(effect, at_ns)
             self._push(at_ns, event)

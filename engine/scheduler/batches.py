@@ -7,7 +7,7 @@ from heapq import heappush
 from engine.batching.lanes import Lane, Taken
 from engine.batching.watermarks import leave_reason
 from engine.decisions import Kind, Reason
-from engine.effects import RunBatch
+from engine.effects import CallWorker, RunBatch
 from engine.request import RequestState
 from engine.scheduler.books import Batch, DeviceBooks
 from engine.scheduler.intake import refresh
@@ -111,29 +111,46 @@ def end_running(step: Step, device: DeviceBooks) -> Batch:
     return batch
 
 
-def try_leave(step: Step, device: DeviceBooks) -> None:
-    """Start the prepared batch if its bytes are there and its fill rule lets it go."""
+def let_leave(step: Step, device: DeviceBooks) -> None:
+    """Start the prepared batch if its worker is at hand; else call the worker for it."""
+    reason = _leave_reason(step, device)
     batch = device.prepared
-    assert batch is not None, "asked for devices with a prepared batch"
-    if batch.lease is None:
-        if not any(r.batch is batch for r in device.reservations.values()):
-            withdraw(step, device)  # its claim lapsed
+    if reason is None or batch is None:
+        return
+    if device.spec.name != step.at_hand:
+        if not device.is_called:
+            device.is_called = True
+            step.effects.append(CallWorker(device.spec.name))
         return
     lane = batch.lane
-    if batch.retry is None and not lane.queued_items:
-        withdraw(step, device)  # all that it was prepared for was cancelled or expired
-        return
     if batch.retry is not None:
-        _start(step, device, batch=batch, parts=batch.retry.alive(), reason=Reason.ERROR)
-        return
-    latest_ns = _latest_start_ns(step, batch)
-    reason = leave_reason(lane, batch.capacity, now_ns=step.now_ns, deadline_ns=latest_ns)
-    if reason is None:
+        _start(step, device, batch=batch, parts=batch.retry.alive(), reason=reason)
         return
     lane.claimed_items -= batch.capacity
     parts = lane.take(batch.capacity, step.now_ns, aging_ns=step.books.policy.aging_ns)
     _start(step, device, batch=batch, parts=parts, reason=reason)
     refresh(step, lane)
+
+
+def _leave_reason(step: Step, device: DeviceBooks) -> Reason | None:
+    """Return why the prepared batch may leave now; None: it has to stay, or is gone.
+
+    Its bytes must be there and its fill rule must let it go. It gives its
+    place back when nobody waits for it any more or its claim lapsed.
+    """
+    batch = device.prepared
+    assert batch is not None, "asked for devices with a prepared batch"
+    if batch.lease is None:
+        if not any(r.batch is batch for r in device.reservations.values()):
+            withdraw(step, device)
+        return None
+    if batch.retry is not None:
+        return Reason.ERROR
+    if not batch.lane.queued_items:
+        withdraw(step, device)
+        return None
+    latest_ns = _latest_start_ns(step, batch)
+    return leave_reason(batch.lane, batch.capacity, now_ns=step.now_ns, deadline_ns=latest_ns)
 
 
 def _latest_start_ns(step: Step, batch: Batch) -> int | None:

@@ -94,6 +94,7 @@ class DeviceBooks:
     loader_free_ns: int = 0
     busy_until_ns: int = 0
     busy_ns: int = 0
+    is_called: bool = False
     is_draining: bool = False
     is_lost: bool = False
     truth_bytes: int = 0

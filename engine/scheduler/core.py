@@ -32,6 +32,7 @@ from engine.events import (
     Submitted,
     TimePassed,
     TruthSampled,
+    WorkerReady,
 )
 from engine.rules import CompiledPolicy
 from engine.scheduler.books import Books
@@ -52,6 +53,7 @@ from engine.scheduler.outcomes import (
     load_failed,
     load_finished,
     lose_device,
+    worker_ready,
 )
 from engine.scheduler.publish import snapshot
 from engine.scheduler.room import evict_finished
@@ -103,6 +105,7 @@ class EngineCore:
         books.now_ns = step.now_ns = now_ns
         step.effects = []
         step.is_dirty = False
+        step.at_hand = ""
         _HANDLERS[type(event)](step, event)
         if step.is_dirty:
             decide(step)
@@ -161,6 +164,7 @@ def _table() -> dict[type, Callable[[Step, Event], None]]:
     typed: dict[type, object] = {
         Submitted: submitted,
         CancelRequested: cancel_requested,
+        WorkerReady: worker_ready,
         BatchFinished: batch_finished,
         BatchFailed: batch_failed,
         LoadFinished: load_finished,

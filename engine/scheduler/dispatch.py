@@ -7,7 +7,7 @@ from engine.decisions import Kind, Reason
 from engine.memory.state import MemoryState
 from engine.placement.policies import POLICIES
 from engine.placement.score import Choice, Want
-from engine.scheduler.batches import prepare, try_leave, withdraw
+from engine.scheduler.batches import let_leave, prepare, withdraw
 from engine.scheduler.books import DeviceBooks
 from engine.scheduler.limits import safe_items
 from engine.scheduler.publish import device_state
@@ -24,7 +24,7 @@ def decide(step: Step) -> None:
         step.is_dirty = False
         for device in books.devices.values():
             if device.running is None and device.prepared is not None:
-                try_leave(step, device)
+                let_leave(step, device)
         if books.ready:
             _place_ready(step)
 

@@ -79,7 +79,8 @@ def refresh(step: Step, lane: Lane) -> None:
             step.is_dirty = True
         return
     books.ready.pop(lane.serial, None)
-    if lane.queued_items and not lane.armed_ns:
+    has_to_wake = not lane.claimed_items or lane.waits_patiently
+    if lane.queued_items and not lane.armed_ns and has_to_wake:
         due = due_ns(lane, lead_ns)
         if due is not None and due > step.now_ns:
             lane.armed_ns = due

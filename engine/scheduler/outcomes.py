@@ -5,7 +5,14 @@ from __future__ import annotations
 from engine.batching.lanes import RetryGroup, Taken
 from engine.decisions import Kind, Reason
 from engine.effects import ResolveRequests
-from engine.events import BatchFailed, BatchFinished, FailureKind, LoadFailed, LoadFinished
+from engine.events import (
+    BatchFailed,
+    BatchFinished,
+    FailureKind,
+    LoadFailed,
+    LoadFinished,
+    WorkerReady,
+)
 from engine.request import FINAL, RequestState, RequestStep
 from engine.scheduler.batches import end_running
 from engine.scheduler.books import Batch, DeviceBooks, Load
@@ -15,11 +22,19 @@ from engine.scheduler.step import Step
 MAX_SHOWN = 200
 
 
+def worker_ready(step: Step, event: WorkerReady) -> None:
+    """Let the batch that a worker was called for leave, with all that joined meanwhile."""
+    step.books.devices[event.device].is_called = False
+    step.at_hand = event.device
+    step.is_dirty = True
+
+
 def batch_finished(step: Step, event: BatchFinished) -> None:
     """Complete the requests of a batch whose every item is done."""
     batch = step.books.batches.get(event.batch_id)
     if batch is None:
         return  # its device was lost meanwhile, and the requests with it
+    step.at_hand = batch.device
     end_running(step, step.books.devices[batch.device])
     books, now_ns = step.books, step.now_ns
     model = batch.lane.model
@@ -56,6 +71,7 @@ def batch_failed(step: Step, event: BatchFailed) -> None:
     if event.failure is FailureKind.DEVICE_LOST:
         lose_device(step, device, message=event.message)
         return
+    step.at_hand = batch.device
     end_running(step, device)
     if event.failure is FailureKind.OUT_OF_MEMORY:
         _lower_cap(step, device, batch=batch)

@@ -138,7 +138,10 @@ def try_lease(
     """Give a batch its lease, or start winning the bytes; return whether either worked."""
     pool = device.pool
     model = batch.lane.key.model
-    plan = pool.plan_lease(size_bytes, evictable(step, device, asking=model, urgency=urgency))
+    candidates: list[Candidate] = []
+    if size_bytes > pool.lease_room_bytes:
+        candidates = evictable(step, device, asking=model, urgency=urgency)
+    plan = pool.plan_lease(size_bytes, candidates)
     if plan is None:
         return False
     if not plan.victims:

@@ -25,9 +25,13 @@ class About(TypedDict, total=False):
 
 
 class Step:
-    """Collect what one event leads to, in order."""
+    """Collect what one event leads to, in order.
 
-    __slots__ = ("books", "effects", "is_dirty", "now_ns")
+    Attributes:
+        at_hand: Device whose worker waits for the answer to this very event.
+    """
+
+    __slots__ = ("at_hand", "books", "effects", "is_dirty", "now_ns")
 
     def __init__(self, books: Books) -> None:
         """Work on these books; the core sets the instant and empties the effects."""
@@ -35,6 +39,7 @@ class Step:
         self.now_ns = books.now_ns
         self.effects: list[Effect] = []
         self.is_dirty = False
+        self.at_hand = ""
 
     def changed(self) -> None:
         """Take note that places or memory changed: lanes may look again."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from engine.effects import (
+    CallWorker,
     Effect,
     EvictWeights,
     LoadWeights,
@@ -26,6 +27,7 @@ from engine.events import (
     ProfileUpdated,
     SnapshotDue,
     Submitted,
+    WorkerReady,
 )
 from engine.policy import Policy
 from engine.profile import Latency, Profile, ProfileKey
@@ -78,6 +80,9 @@ class Table:
         """Pass an event at the present instant; return and keep the effects."""
         effects = self.core.handle(event, self.now_ns)
         self.log += effects
+        for effect in effects:
+            if isinstance(effect, CallWorker):
+                effects = effects + self.tell(WorkerReady(effect.device))
         return effects
 
     def at(self, ms: float) -> Table:
