@@ -49,9 +49,7 @@ def panels() -> None:
                 st.markdown(f"**{name}** :gray[{unit}]")
                 live(drawn[key], key=f"overview_{key}")
     with st.container(border=True):
-        st.markdown(
-            "##### The feedback loop :gray[state of memory, latency, and who changed what]"
-        )
+        st.markdown("**The feedback loop** :gray[memory, latency, and who changed what]")
         live(drawn["loop"], key="overview_loop", height=360)
     with st.container(border=True):
         st.markdown("**Latest decisions**")

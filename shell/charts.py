@@ -210,6 +210,8 @@ def loop_panel(
         name = axis.replace("y", "yaxis")
         bottom = 1 - (index + 1) / count + 0.05
         layout[name] = {"domain": [bottom, top], "rangemode": "tozero", "nticks": 4}
+        if unit == "%":
+            layout[name] = {"domain": [bottom, top], "range": [0, 103], "nticks": 4}
         style = {"unit": unit, "percent": unit == "%"}
         for column, values in columns.items():
             colour = colours.get(column, PALETTE[0])

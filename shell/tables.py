@@ -15,6 +15,7 @@ from ops.station import Station
 from storage.samples import DecisionRecord
 
 Rows = list[dict[str, object]]
+SIZES = frozenset({"bytes", "wanted", "free", "pool", "offset", "lease_bytes"})
 
 
 def draw(rows: Rows, empty: str) -> None:
@@ -31,7 +32,7 @@ def numbers_text(numbers: Sequence[tuple[str, object]]) -> str:
 
 
 def _figure(name: str, value: object) -> str:
-    if isinstance(value, int) and name in ("bytes", "wanted", "free", "pool", "lease_bytes"):
+    if isinstance(value, int) and name in SIZES:
         return format_bytes(value) if value >= 4096 else str(value)
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
