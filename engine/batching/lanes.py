@@ -90,6 +90,7 @@ class Lane:
         revocations: Times its prepared batch lost its place since it last ran.
         tried_epoch: Epoch of the books in which it found no place.
         expected_ns: Expected time of its prepared batch on the device.
+        waits_patiently: A prepared batch of it may stay although its device is free.
         is_blocked: It waits for memory; said once per wait.
         is_servable: Some device could run at least one item of it.
     """
@@ -107,6 +108,7 @@ class Lane:
     revocations: int = 0
     tried_epoch: int = -1
     expected_ns: int = 0
+    waits_patiently: bool = False
     is_blocked: bool = False
     is_servable: bool = True
 
@@ -115,10 +117,9 @@ class Lane:
         """Return the rules of its model."""
         return self.model.rules
 
-    @property
-    def waits_patiently(self) -> bool:
-        """Return whether a prepared batch of the lane may stay although its device is free."""
-        return self.rules.watermarks.fill == "patient"
+    def follow_rules(self) -> None:
+        """Take note of what the policy says now; called whenever it changes."""
+        self.waits_patiently = self.rules.watermarks.fill == "patient"
 
     def add(self, request: Request) -> None:
         """Let a request wait at the end of its class."""

@@ -175,6 +175,8 @@ def _start(
     items = 0
     for request, _, count in parts:
         items += count
+        if count != request.items:
+            batch.is_whole = False
         if batch.retry is None and request.taken >= request.items:
             books.queued_bytes -= request.size_bytes
         if request.state is RequestState.WAITING:
@@ -218,7 +220,7 @@ def _send(step: Step, device: DeviceBooks, *, batch: Batch, reason: Reason) -> N
             lane.key,
             batch.items,
             tuple([(request.id, first, count) for request, first, count in batch.parts]),
-            all(count == request.items for request, _, count in batch.parts),
+            batch.is_whole,
             batch.lease.offset,
             batch.lease.size_bytes,
         )

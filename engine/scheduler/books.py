@@ -26,6 +26,7 @@ class Batch:
         bound: What kept the capacity from being larger.
         lease: None while its bytes are still being won.
         retry: The parts it must run again, apart from others; None: from the lane.
+        is_whole: No request in it is split.
         expected_ns: Expected time on the device, once it runs.
     """
 
@@ -39,6 +40,7 @@ class Batch:
     lease: Lease | None = None
     retry: RetryGroup | None = None
     parts: list[Taken] = field(default_factory=list)
+    is_whole: bool = True
     items: int = 0
     started_ns: int = 0
     expected_ns: int = 0

@@ -50,7 +50,8 @@ def submitted(step: Step, event: Submitted) -> None:
     if request.deadline_ns is not None:
         heappush(books.deadlines, (request.deadline_ns, request.id))
     if lane.queued_items <= lane.claimed_items:
-        _joined(step, lane, request=request)
+        if lane.waits_patiently:
+            _joined(step, lane, request=request)
     elif lane.serial not in books.ready:
         refresh(step, lane)
     elif request.priority_class < lane.rules.priority_class:
@@ -59,9 +60,7 @@ def submitted(step: Step, event: Submitted) -> None:
 
 
 def _joined(step: Step, lane: Lane, *, request: Request) -> None:
-    """Let a request join the batch prepared for its lane: only a patient one may care."""
-    if not lane.waits_patiently:
-        return
+    """Let a request join a patient batch, which may be full or in a hurry now."""
     step.is_dirty = True
     if request.deadline_ns is not None:
         latest_ns = max(step.now_ns, request.deadline_ns - lane.expected_ns)
@@ -94,6 +93,7 @@ def open_lane(step: Step, key: LaneKey) -> Lane:
     if model is None:
         model = open_model(step, key.model)
     lane = Lane(key, len(books.lane_list), model)
+    lane.follow_rules()
     books.lanes[key] = lane
     books.lane_list.append(lane)
     model.lanes.append(lane)

@@ -81,6 +81,7 @@ def policy_changed(step: Step, event: PolicyChanged) -> None:
     for model in books.models.values():
         model.rules = policy.rules(model.name)
         for lane in model.lanes:
+            lane.follow_rules()
             lane.armed_ns = 0
             refresh(step, lane)
     for device in books.devices.values():
