@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from storage.samples import DeviceSample, ModelSample
-
 from engine.decisions import STORED_ALWAYS, Decision, Kind, Reason
 from engine.memory.fragmentation import internal, unusable
 from engine.memory.state import DeviceState
@@ -13,6 +11,7 @@ from engine.metrics import Counters, LatencyHistogram
 from engine.snapshot import ModelState, Snapshot
 from engine.units import counter_hash, format_bytes
 from ops.recent import Mark, Second
+from storage.samples import DeviceSample, ModelSample
 
 SAMPLED_PER_SECOND = 20
 """Decisions of the frequent kinds that are stored; all are counted by reason in snapshots."""

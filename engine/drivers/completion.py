@@ -70,7 +70,13 @@ _Work = tuple[list[Pending], EngineError | None]
 
 
 class Completion:
-    """Resolve futures: one wake-up per event loop and batch, callbacks never on a worker."""
+    """Resolve futures: one wake-up per event loop and batch, callbacks never on a worker.
+
+    Whoever ran the core posts results to the event loops itself: a post runs
+    nothing of the user's, and every thread in between costs a wake-up.
+    Results for threads, whose callbacks run where the future is set, and
+    those that have to be joined first, go through a thread of their own.
+    """
 
     def __init__(self, join: Callable[[Sequence[Payload]], Payload]) -> None:
         """Start the thread.
@@ -84,11 +90,13 @@ class Completion:
         self._thread.start()
 
     def resolve(self, pending: list[Pending]) -> None:
-        """Queue results; called under the driver's lock."""
-        self._queue.put((pending, None))
+        """Hand out results; called without the driver's lock."""
+        rest = _post(pending)
+        if rest:
+            self._queue.put((rest, None))
 
     def reject(self, pending: list[Pending], *, outcome: str, message: str) -> None:
-        """Queue rejections; called under the driver's lock."""
+        """Hand out rejections; called without the driver's lock."""
         self._queue.put((pending, _OUTCOMES[outcome](message)))
 
     def close(self) -> None:
@@ -110,6 +118,24 @@ class Completion:
                     _settle([one], error)
             for loop, group in by_loop.items():
                 _wake(loop, group, error=error)
+
+
+def _post(pending: list[Pending]) -> list[Pending]:
+    """Post whole results to their event loops; return those that need the thread."""
+    rest: list[Pending] = []
+    by_loop: dict[asyncio.AbstractEventLoop, list[AsyncResult]] = {}
+    for one in pending:
+        if type(one) is not AsyncResult or one.outputs is not None:
+            rest.append(one)
+            continue
+        loop = one.get_loop()
+        group = by_loop.get(loop)
+        if group is None:
+            group = by_loop[loop] = []
+        group.append(one)
+    for loop, group in by_loop.items():
+        _wake(loop, group, error=None)
+    return rest
 
 
 def _wake(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
 
@@ -81,6 +82,7 @@ class LiveDriver:
         self._on_cancel = self.cancel
         self._idle = threading.Event()
         self._completion = Completion(join)
+        self._handed_out: list[Callable[[], None]] = []
         self._wakes: SimpleQueue[int | None] = SimpleQueue()
         self._timer = threading.Thread(target=self._keep_time, name="millpond-timer")
         self._timer.start()
@@ -88,6 +90,9 @@ class LiveDriver:
 
     def handle(self, event: Event) -> list[Effect]:
         """Tell the core of an event and queue what it decides.
+
+        Results are handed out after the lock is free again: waking a caller
+        takes longer than most decisions.
 
         Returns:
             The effects, already queued: for callers that look for an answer.
@@ -101,6 +106,10 @@ class LiveDriver:
                 routes = self._routes
                 for effect in effects:
                     routes[type(effect)](effect)
+                handed_out, self._handed_out = self._handed_out, []
+        if effects:
+            for hand_out in handed_out:
+                hand_out()
         return effects
 
     def add_device(self, device: Device) -> None:
@@ -154,15 +163,13 @@ class LiveDriver:
     def decisions(self, limit: int) -> tuple[Decision, ...]:
         """Return the latest decisions, newest last."""
         with self._lock:
-            found = list(self._ring)
-        return tuple(found[-limit:])
+            return tuple(self._ring)[-limit:]
 
     def drain_decisions(self) -> list[Decision]:
         """Return the decisions since the last call, oldest first, 65 536 at most."""
         with self._lock:
-            found = list(self._outbox)
-            self._outbox.clear()
-        return found
+            found, self._outbox = self._outbox, deque(maxlen=OUTBOX)
+        return list(found)
 
     def close(self, grace_s: float = 5.0) -> None:
         """Refuse new work, let what is queued finish for a while, cancel the rest, stop.
@@ -223,7 +230,8 @@ class LiveDriver:
     def _resolve(self, effect: Effect) -> None:
         assert isinstance(effect, ResolveRequests)
         pop = self._pending.pop
-        self._completion.resolve([pop(request_id) for request_id in effect.request_ids])
+        entries = [pop(request_id) for request_id in effect.request_ids]
+        self._handed_out.append(partial(self._completion.resolve, entries))
         self._note_idle()
 
     def _reject(self, effect: Effect) -> None:
@@ -231,7 +239,10 @@ class LiveDriver:
         pop = self._pending.pop
         entries = [pop(request_id) for request_id in effect.request_ids]
         if effect.outcome != "refused":
-            self._completion.reject(entries, outcome=effect.outcome, message=effect.message)
+            reject = partial(
+                self._completion.reject, outcome=effect.outcome, message=effect.message
+            )
+            self._handed_out.append(partial(reject, entries))
         self._note_idle()
 
     def _note_idle(self) -> None:
