@@ -98,7 +98,7 @@ def stop_server(server: Server) -> None:
     server.process.wait(30)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Run one dashboard for all tests that do not stop it."""
     running = start_server(tmp_path_factory.mktemp("server"))
@@ -108,9 +108,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         stop_server(running)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Run one browser."""
+    """Run one browser for a module: meanwhile its library owns this thread's event loop."""
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=list(FLAGS)

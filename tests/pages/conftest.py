@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -36,3 +37,14 @@ def busy_station(station: Station) -> Station:
         station.engine.infer("ranker", np.zeros((2, 2048), np.float32))
         station.flush()
     return station
+
+
+@pytest.fixture(scope="module", autouse=True)
+def main_module() -> Iterator[None]:
+    """Put the main module back: a page run by Streamlit's test driver takes its place.
+
+    A process that is spawned later would run the page as its own main module.
+    """
+    before = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = before
