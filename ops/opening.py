@@ -52,6 +52,7 @@ class Opened:
     loads: Loads
     runbooks: Runbooks
     jobs: Jobs
+    images: ModelImages
 
     def close(self, drain_s: float) -> None:
         """Stop what makes work, then the engine, then what keeps; each part all the same."""
@@ -179,4 +180,5 @@ def _assemble(base: _Base, catalog: Catalog, *, missing: dict[str, str]) -> Open
             ROOT / "notebooks", folder / "reports", keeper=keeper, now_ms=keeper.now_ms
         ),
         jobs=Jobs(lambda: store.prune(keeper.now_ms())),
+        images=images,
     )

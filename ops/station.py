@@ -12,6 +12,7 @@ from engine.drivers.pipelines import Pipeline
 from engine.engine import Engine
 from engine.load.plan import LoadPlan
 from engine.policy import Policy
+from engine.profile import Profile
 from engine.spec import ModelSpec
 from ops.at_exit import CLOSER
 from ops.loads import Loads
@@ -98,6 +99,12 @@ class Station:
     def pipelines(self) -> Mapping[str, Pipeline]:
         """Return the pipelines that can be asked, by name."""
         return self.engine.pipelines
+
+    @property
+    def profiles(self) -> tuple[Profile, ...]:
+        """Return the models' sizes and latency as known: why a batch may be no larger."""
+        images = self._opened.images
+        return tuple(found for name in self.engine.models for found in images[name].profiles)
 
     def __enter__(self) -> Self:
         return self

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.snapshot import ModelState
-from shell import forms, series_charts, session, tables
-from shell.live import live
+from engine.decisions import Decision
+from ops.station import Station
+from shell import batch_charts, forms, model_tables, series_charts, session, tables
+from shell.live import panel
 
 FORM = "batching"
+SECONDS = 300
+ALL = "all models"
+LIMITS = "(pool − weights − fixed workspace) / workspace per item, on an empty device"
 st.header("Batching")
 station = session.station()
 
 forms.applied_note(FORM)
-forms.stale_note(FORM)
-with st.container(border=True):
+with st.container(border=True, gap="small"):
     st.markdown("**Watermarks** :gray[queued items; a change holds from the next batch on]")
     number = st.column_config.NumberColumn
     fields: dict[str, object] = {
@@ -35,61 +38,68 @@ with st.container(border=True):
         ),
         "max_batch_ms": number("longest batch ms", min_value=0.1, help="empty: no cap"),
     }
-    policy = station.engine.policy
-    forms.model_editor(FORM, policy, fields=fields, names=list(station.engine.models))
+    forms.model_editor(FORM, fields=fields, names=list(station.engine.models))
+
+names = [ALL, *station.engine.models]
+model = st.segmented_control(
+    "Model",
+    names,
+    default=session.from_address("model", names, default=ALL),
+    required=True,
+    key="batching_model",
+    label_visibility="collapsed",
+)
+st.query_params["model"] = str(model)
 
 
-def row(model: ModelState) -> dict[str, object]:
-    """Return what batching did for a model since the start."""
-    counted = model.counters
-    batches = max(1, counted.batches)
-    queueing, service = model.queueing, model.service
-    safe = ", ".join(f"{device} {items}" for device, items in model.safe_items)
+def specs(at: Station, batches: list[Decision]) -> dict[str, str]:
+    """Return the page's charts for this second."""
+    known, marks = session.known(), at.recent.marks(SECONDS)
+    models = [m for m in at.recent.models(SECONDS) if model in (ALL, m.model)]
     return {
-        "model": model.name,
-        "batches": counted.batches,
-        "items per batch": round(counted.items_completed / batches, 2),
-        "queued": model.queued_items,
-        "wait p50 ms": round(queueing.percentile_ns(0.5) / 1e6, 2),
-        "wait p99 ms": round(queueing.percentile_ns(0.99) / 1e6, 2),
-        "service p50 ms": round(service.percentile_ns(0.5) / 1e6, 2),
-        "largest that fits": safe or "–",
+        "counts": batch_charts.counts(batches, known=known),
+        "reasons": batch_charts.reasons(batches),
+        "sizes": series_charts.batch_sizes(models, known=known, marks=marks),
+        "times": series_charts.wait_and_service(models, marks=marks),
     }
 
 
 @st.fragment(run_every=1.0, key="batching_live")
 def panels() -> None:
-    """Draw sizes, waits and reasons."""
-    recent = session.station().recent
-    snapshot = session.station().engine.snapshot()
-    known = list(session.station().engine.models)
+    """Draw sizes, waits and reasons, all of it computed before the first element."""
+    at = session.station()
+    snapshot = at.engine.snapshot()
+    found = [d for d in at.engine.decisions(4000) if d.kind == "batch"]
+    batches = [d for d in found if model in (ALL, d.model)]
     drawn = session.cached(
-        "batching:sizes",
-        recent.tick,
-        build=lambda: series_charts.batch_sizes(
-            recent.models(300), known=known, marks=recent.marks(300)
-        ),
+        f"batching:{model}", session.tick(SECONDS), build=lambda: specs(at, batches)
     )
-    reasons: tables.Rows = [
-        {"left because": reason.value.replace("_", " "), "batches": count}
-        for kind, reason, count in snapshot.decision_counts
-        if kind == "batch"
-    ]
-    left, right = st.columns([2, 1])
-    with left, st.container(border=True):
-        st.markdown("**Items per batch** :gray[last 5 min]")
-        live(drawn, key="batching_sizes", height=260)
-    with right, st.container(border=True, height=326):
-        st.markdown("**Why batches left** :gray[since the start]")
-        tables.draw(reasons, "No batch has left yet.")
-    with st.container(border=True):
-        st.markdown("**Wait and service** :gray[since the start]")
-        tables.draw([row(model) for model in snapshot.models], "No model is known.")
-        st.caption(
-            "Largest that fits = (pool − weights − fixed workspace) / workspace per item, "
-            "from the planned profile of the first item shape asked for. A larger batch is "
-            "not always faster: compare items per batch with service time."
+    rows = model_tables.batching(snapshot)
+    limits = model_tables.limits(at.profiles, snapshot.memory.devices)
+    left, right = st.columns(2)
+    with left:
+        panel(
+            "Size of batches",
+            f"items; the last {len(batches)} batches",
+            spec=drawn["counts"],
+            key="batching_counts",
         )
+        panel("Items per batch", "last 5 min", spec=drawn["sizes"], key="batching_sizes")
+    with right:
+        panel(
+            "Why they left, what bound them",
+            f"the last {len(batches)} batches",
+            spec=drawn["reasons"],
+            key="batching_reasons",
+        )
+        panel("Wait and service", "mean ms", spec=drawn["times"], key="batching_times")
+    with st.container(border=True, gap="xsmall"):
+        st.markdown("**Wait and service** :gray[per request and per batch, since the start]")
+        tables.draw(rows, "No model is known.", right=model_tables.RIGHT)
+        st.caption("A larger batch pays where the service time per item falls with it.")
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f"**Largest batch that fits** :gray[{LIMITS}]")
+        tables.draw(limits, "No model has a profile.", right=model_tables.RIGHT)
 
 
 panels()

@@ -8,9 +8,16 @@ from engine.errors import EngineError
 from engine.load.plan import LoadPlan
 from ops.load_status import LoadStatus
 from ops.station import Station
-from shell import load_form, series_charts, session
-from shell.live import live
-from shell.words import figure, milliseconds
+from shell import load_form, load_tiles, series_charts, session
+from shell.live import panel
+
+SECONDS = 300
+PANELS = (
+    ("Offered and achieved", "req/s at its models", "offered"),
+    ("Latency", "ms, all models, last 5 s", "latency"),
+    ("Throughput by model", "req/s", "throughput"),
+    ("Queue by model", "items", "queue"),
+)
 
 st.header("Load")
 station = session.station()
@@ -21,7 +28,7 @@ def start(plan: LoadPlan) -> None:
     try:
         station.loads.start(plan, author=session.author())
     except EngineError as error:
-        st.session_state["load_error"] = str(error)
+        session.leave("load_error", str(error))
 
 
 def stop() -> None:
@@ -32,10 +39,11 @@ def stop() -> None:
 status = station.loads.status()
 is_running = status is not None and status.is_running
 default = station.loads.default_plan()
-columns = st.columns([3, 1, 2], vertical_alignment="center")
+columns = st.columns([4, 1], vertical_alignment="center")
 columns[0].button(
-    f"Start steady load: {default.target} at {default.rate_hz:g} req/s, 60 % of capacity",
+    f"Start steady load at 60 % of capacity: {default.target}, {default.rate_hz:g} req/s",
     key="load_default",
+    icon=":material/play_arrow:",
     type="primary",
     disabled=is_running,
     on_click=start,
@@ -43,13 +51,21 @@ columns[0].button(
     width="stretch",
 )
 columns[1].button(
-    "Stop", key="load_stop", disabled=not is_running, on_click=stop, width="stretch"
+    "Stop",
+    key="load_stop",
+    icon=":material/stop:",
+    disabled=not is_running,
+    on_click=stop,
+    width="stretch",
 )
-if message := st.session_state.pop("load_error", None):
-    st.error(message, icon=":material/error:")
+if message := session.found("load_error"):
+    st.error(str(message), icon=":material/error:")
 
-with st.expander("Another load", expanded=is_running, icon=":material/tune:"):
-    plan = load_form.draw(station, status.plan if status and is_running else default)
+name = "The running load" if is_running else "Another load"
+with st.expander(name, expanded=is_running, icon=":material/tune:"):
+    shown = status.plan if status is not None and is_running else default
+    key = f"load_{status.run_id}" if status is not None and is_running else "load_new"
+    plan = load_form.draw(station, shown, key=key, is_running=is_running)
     if plan is not None and is_running:
         try:
             station.loads.edit(plan)
@@ -61,69 +77,47 @@ with st.expander("Another load", expanded=is_running, icon=":material/tune:"):
         st.rerun()
 
 
-def figures(found: LoadStatus) -> None:
-    """Draw what was offered and what came of it."""
-    latency = found.latency_ms
-    tiles = [
-        ("Offered", f"{figure(found.offered_hz)} req/s", f"{found.offered} arrivals"),
-        ("Goodput", f"{figure(found.goodput_hz)} req/s", f"{found.completed} completed"),
-        ("p50 latency", milliseconds(latency["p50"]), "from arrival"),
-        ("p99 latency", milliseconds(latency["p99"]), f"max {milliseconds(latency['max'])}"),
-        ("Slip p99", milliseconds(found.slip_ms_p99), "sender's lateness"),
-    ]
-    for column, (label, value, text) in zip(st.columns(5), tiles, strict=True):
-        column.metric(label, value, text, delta_color="off", delta_arrow="off", border=True)
-    lost = {
-        "failed": found.failed,
-        "refused": found.refused,
-        "expired": found.expired,
-        "cancelled": found.cancelled,
-        "dropped": found.dropped,
-        "in flight": found.in_flight,
-    }
-    shown = [f"{count} {name}" for name, count in lost.items() if count]
-    shown += [f"{name} {value:.4g}" for name, value in found.scores.items()]
-    st.caption(" · ".join(shown) or "nothing lost, nothing in flight")
-    if not found.is_valid:
-        st.warning(
-            "Not valid: the generator did not keep up with its plan, so latencies look "
-            "better than they were.",
-            icon=":material/warning:",
-        )
-    if found.error:
-        st.error(found.error, icon=":material/error:")
-
-
-def specs(at: Station) -> dict[str, str]:
+def specs(at: Station, found: LoadStatus | None) -> dict[str, str]:
     """Return the charts of the last five minutes."""
-    models, marks = at.recent.models(300), at.recent.marks(300)
-    known = list(at.engine.models)
+    models, marks = at.recent.models(SECONDS), at.recent.marks(SECONDS)
+    known, target = session.known(), found.plan.target if found else default.target
+    pipeline = at.pipelines.get(target)
+    own = set(pipeline.spec.models) if pipeline else {target}
+    asked = [sample for sample in models if sample.model in own]
+    slo_ms = at.engine.policy.model(target).slo_ms
     return {
-        "throughput": series_charts.throughput(models, known=known, marks=marks, unit="req/s"),
-        "latency": series_charts.latency(models, marks=marks),
+        "offered": series_charts.offered(asked, marks=marks),
+        "latency": series_charts.latency(models, marks=marks, slo_ms=slo_ms),
+        "throughput": series_charts.throughput(models, known=known, marks=marks),
+        "queue": series_charts.queue(models, known=known, marks=marks),
     }
 
 
 @st.fragment(run_every=1.0, key="load_live")
 def panels() -> None:
-    """Draw the running or the last load."""
-    found = session.station().loads.status()
+    """Draw the running or the last load, all of it computed before the first element."""
+    at = session.station()
+    found = at.loads.status()
+    run_id = found.run_id if found else 0
     drawn = session.cached(
-        "load", session.station().recent.tick, build=lambda: specs(session.station())
+        f"load:{run_id}", session.tick(SECONDS), build=lambda: specs(at, found)
     )
-    if found is None:
-        st.info("No load has run yet. Start one above.", icon=":material/info:")
-    else:
-        state = "running" if found.is_running else "ended"
-        st.markdown(f"**Run {found.run_id}** :gray[{state}, {found.seconds:.0f} s]")
-        figures(found)
-        if is_running and not found.is_running:
-            st.rerun()
-    for column, name in zip(st.columns(2), ("throughput", "latency"), strict=True):
-        unit = "req/s by model" if name == "throughput" else "ms, all models"
-        with column, st.container(border=True):
-            st.markdown(f"**{name.capitalize()}** :gray[{unit}]")
-            live(drawn[name], key=f"load_{name}")
+    if is_running and found is not None and not found.is_running:
+        st.rerun()
+    with st.container(key="load_status"):
+        if found is None:
+            st.info("No load has run yet. Start one above.", icon=":material/info:")
+        else:
+            state = "running" if found.is_running else "ended"
+            target = found.plan.target
+            st.markdown(
+                f"**{target}** :gray[{state}, {found.seconds:.0f} s; kept as run {run_id}]"
+            )
+            load_tiles.draw(found)
+    for row in (PANELS[:2], PANELS[2:]):
+        for column, (name, unit, key) in zip(st.columns(2), row, strict=True):
+            with column:
+                panel(name, unit, spec=drawn[key], key=f"load_chart_{key}")
 
 
 panels()

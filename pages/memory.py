@@ -4,142 +4,94 @@ from __future__ import annotations
 
 import streamlit as st
 
-from engine.memory.fragmentation import internal, unusable
-from engine.memory.state import DeviceState, MemoryState
-from engine.snapshot import Snapshot
-from engine.units import format_bytes
-from shell import series_charts, session, strip, tables
-from shell.colours import colour_of
-from shell.live import live
+from engine.memory.state import MemoryState
+from shell import memory_tiles, series_charts, session, strip, tables
+from shell.colours import colours_of
+from shell.live import panel
 
-st.header("Memory")
-left, right = st.columns([1, 1], vertical_alignment="bottom")
+SECONDS = 300
+COLOURS = ["Model", "Kind", "Age"]
+SHOWN = ["Used part", "Whole arena"]
+title, left, right = st.columns([4, 2, 2], vertical_alignment="bottom")
+title.header("Memory")
 colour_by = left.segmented_control(
-    "Colour by", ["Model", "Kind", "Age"], default="Model", key="memory_colour"
+    "Colour by",
+    COLOURS,
+    default=session.from_address("colour", COLOURS, default="Model"),
+    required=True,
+    key="memory_colour",
 )
 shown = right.segmented_control(
-    "Show", ["Used part", "Whole arena"], default="Used part", key="memory_shown"
+    "Show",
+    SHOWN,
+    default=session.from_address("show", SHOWN, default="Used part"),
+    required=True,
+    key="memory_shown",
 )
+st.query_params.update({"colour": str(colour_by), "show": str(shown)})
 
 
-def absent_size(snapshot: Snapshot, device: DeviceState) -> int:
-    """Return the size of the largest model that is not on the device; 0 if all are."""
-    here = {resident.model for resident in device.residents}
-    return max((m.weight_bytes for m in snapshot.models if m.name not in here), default=0)
-
-
-def figures(snapshot: Snapshot, device: DeviceState) -> list[tuple[str, str, str]]:
-    """Return (label, value, help) of a device's tiles."""
-    wanted = absent_size(snapshot, device)
-    size = format_bytes(wanted)
-    cannot = unusable(device.holes, wanted) if wanted else 0.0
-    waste = internal(device.lease_bytes, device.needed_lease_bytes)
-    held = f"{format_bytes(device.held_bytes)} / {format_bytes(device.pool_bytes)}"
-    return [
-        (
-            f"{device.name} used",
-            format_bytes(device.held_bytes),
-            f"Residents and leases: {held}.",
+def specs(memory: MemoryState) -> dict[str, str]:
+    """Return the page's charts for this second."""
+    recent = session.station().recent
+    return {
+        "strip": strip.address_strip(
+            memory.devices,
+            colour_by=colour_by or "Model",
+            colours=colours_of(session.known()),
+            whole=shown == "Whole arena",
+            now_ns=memory.at_ns,
         ),
-        (
-            "Largest hole",
-            format_bytes(device.largest_hole_bytes),
-            f"{len(device.holes)} holes in the arena.",
+        "budget": strip.budget_bars(memory.devices),
+        "broken": series_charts.fragmentation(
+            recent.devices(SECONDS), marks=recent.marks(SECONDS)
         ),
-        (
-            "Fragmentation",
-            f"{device.external_fragmentation:.0%}",
-            "External: 1 − largest hole / free bytes.",
-        ),
-        (
-            "Unusable",
-            f"{cannot:.0%}",
-            f"Share of the free bytes useless to the largest absent model, {size}.",
-        ),
-        ("Internal waste", f"{waste:.0%}", "Granted but unneeded share of the leases."),
-    ]
+    }
 
 
 @st.fragment(run_every=1.0, key="memory_live")
 def panels() -> None:
-    """Draw everything that moves."""
-    station = session.station()
-    snapshot = station.engine.snapshot()
-    memory, tick = snapshot.memory, station.recent.tick
-    known = list(station.engine.models)
-    colours = {name: colour_of(name, known) for name in known}
-    blocks = session.cached(
-        f"memory:strip:{colour_by}:{shown}",
-        tick,
-        build=lambda: strip.address_strip(
-            memory.devices,
-            colour_by=colour_by or "Model",
-            colours=colours,
-            whole=shown == "Whole arena",
-            now_ns=memory.at_ns,
-        ),
+    """Draw everything that moves, all of it computed before the first element."""
+    snapshot = session.station().engine.snapshot()
+    memory = snapshot.memory
+    drawn = session.cached(
+        f"memory:{colour_by}:{shown}", session.tick(SECONDS), build=lambda: specs(memory)
     )
-    budgets = session.cached(
-        "memory:budget", tick, build=lambda: strip.budget_bars(memory.devices)
+    residents, holes = tables.residents(memory), tables.holes(memory)
+    height = 96 + 44 * len(memory.devices)
+    panel(
+        "Arenas",
+        "every block at its address; hatched: free",
+        spec=drawn["strip"],
+        key="memory_strip",
+        height=height,
     )
-    recent = station.recent
-    broken = session.cached(
-        "memory:fragmentation",
-        tick,
-        build=lambda: series_charts.fragmentation(recent.devices(300), marks=recent.marks(300)),
-    )
-    arenas(memory, blocks)
-    for device in memory.devices:
-        tiles(snapshot, device)
+    memory_tiles.draw(snapshot)
+    memory_tiles.notes(memory.devices)
     left, right = st.columns(2)
-    height = max(220, height_of(memory))
-    with left, st.container(border=True):
-        st.markdown("**Budgets** :gray[MiB; the reserve is never lent]")
-        live(budgets, key="memory_budget", height=height)
-    with right, st.container(border=True):
-        st.markdown("**External fragmentation** :gray[%, last 5 min]")
-        live(broken, key="memory_broken", height=height)
-    with st.container(border=True):
-        st.markdown("**Residents**")
-        tables.draw(
-            tables.residents(memory), "No model is resident. The first request loads one."
+    with left:
+        panel(
+            "Budgets",
+            "MiB; the reserve is never lent",
+            spec=drawn["budget"],
+            key="memory_budget",
+            height=max(230, height),
         )
-
-
-def height_of(memory: MemoryState) -> int:
-    """Return the height in pixels that a row per device needs."""
-    return 110 + 52 * len(memory.devices)
-
-
-def arenas(memory: MemoryState, blocks: str) -> None:
-    """Draw the address strip."""
-    with st.container(border=True):
-        st.markdown("**Arenas** :gray[every block at its address]")
-        live(blocks, key="memory_strip", height=height_of(memory))
-
-
-def tiles(snapshot: Snapshot, device: DeviceState) -> None:
-    """Draw a device's figures and what else is true of it."""
-    found = figures(snapshot, device)
-    for column, (label, value, text) in zip(st.columns(5), found, strict=True):
-        column.metric(label, value, border=True, help=text)
-    note(device)
-
-
-def note(device: DeviceState) -> None:
-    """Say what is true of a device beyond its figures."""
-    if not device.addressed:
-        st.caption(
-            f"{device.name}: leases are a budget of the pool without an address "
-            f"({format_bytes(device.lease_bytes)} now), so the strip shows weights only."
+    with right:
+        panel(
+            "External fragmentation",
+            "%, last 5 min; dotted: unusable",
+            spec=drawn["broken"],
+            key="memory_broken",
+            height=max(230, height),
         )
-    if device.pool_target_bytes < device.pool_bytes:
-        st.caption(
-            f"{device.name}: the pool shrinks to {format_bytes(device.pool_target_bytes)}, "
-            f"{format_bytes(device.pool_bytes)} are in use still."
-        )
-    if device.is_lost:
-        st.error(f"{device.name} is lost until the process restarts.", icon=":material/error:")
+    left, right = st.columns([3, 1])
+    with left, st.container(border=True, gap="xsmall"):
+        st.markdown("**Residents** :gray[packed weights, one block each]")
+        tables.draw(residents, "No model is resident. The first request loads one.")
+    with right, st.container(border=True, gap="xsmall"):
+        st.markdown("**Holes** :gray[largest first]")
+        tables.draw(holes, "There is no hole: every byte is held.", right=("size",))
 
 
 panels()

@@ -6,74 +6,76 @@ import streamlit as st
 
 from engine.errors import EngineError
 from engine.events import Command
-from engine.units import format_bytes
-from shell import forms, session, tables
+from shell import forms, model_tables, session, tables
 
 FORM = "models"
+BEST = "where most is free"
+ORDERS = ((Command.LOAD, "download"), (Command.EVICT, "eject"))
 st.header("Models")
 station = session.station()
 
 
 @st.fragment(run_every=1.0, key="models_live")
 def table() -> None:
-    """Draw what every model did since the start."""
-    rows: tables.Rows = []
-    for model in session.station().engine.snapshot().models:
-        counted = model.counters
-        where = ", ".join(model.resident_on) or ("loading" if model.loading_on else "–")
-        rows.append(
-            {
-                "model": model.name,
-                "resident on": where,
-                "weights": format_bytes(model.weight_bytes),
-                "queued": model.queued_items,
-                "running": model.running_items,
-                "completed": counted.completed,
-                "failed": counted.failed,
-                "refused": counted.refused,
-                "p50 ms": round(model.latency.percentile_ns(0.5) / 1e6, 2),
-                "p99 ms": round(model.latency.percentile_ns(0.99) / 1e6, 2),
-                "within SLO": f"{counted.good / counted.completed:.1%}"
-                if counted.completed
-                else "–",
-                "loads": counted.loads,
-                "evictions": counted.evictions,
-            }
-        )
-    tables.draw(rows, "No model is known.")
+    """Draw what every model and pipeline did since the start."""
+    here = session.station()
+    models = model_tables.models(here.engine.snapshot(), here.engine.policy)
+    pipelines = model_tables.pipelines(here)
+    with st.container(border=True, gap="xsmall"):
+        st.markdown("**Models** :gray[since the start]")
+        tables.draw(models, "No model is known.", right=model_tables.RIGHT)
+    if pipelines:
+        with st.container(border=True, gap="xsmall"):
+            st.markdown("**Pipelines** :gray[inputs that went through all stages]")
+            tables.draw(pipelines, "", right=model_tables.RIGHT)
 
 
-with st.container(border=True):
-    st.markdown("**Since the start**")
-    table()
-
+table()
 for name, sentence in station.missing.items():
     st.info(f"**{name}**: {sentence}", icon=":material/download:")
 
-with st.container(border=True):
-    st.markdown("**By hand** :gray[nothing in use is disturbed]")
-    columns = st.columns([3, 3, 1, 1], vertical_alignment="bottom")
-    chosen = columns[0].selectbox("Model", list(station.engine.models), key="models_model")
+
+def order(command: Command, name: str) -> None:
+    """Carry out a click; runs before the page is drawn, so that it counts once."""
+    device = st.session_state.get("models_device", BEST)
+    try:
+        session.station().engine.command(
+            command,
+            author=session.author(),
+            model=name,
+            device="" if device == BEST else device,
+        )
+        session.leave("models_order", f"{command.value} {name}: ordered")
+    except EngineError as error:
+        session.leave("models_error", str(error))
+
+
+with st.container(border=True, gap="small"):
+    left, right = st.columns([3, 1], vertical_alignment="center")
+    left.markdown("**By hand** :gray[what is in use or pinned stays]")
     devices = [device.name for device in station.engine.snapshot().memory.devices]
-    device = columns[1].selectbox(
-        "Device", ["best", *devices], key="models_device", help="best: where most is free"
+    right.selectbox(
+        "Device", [BEST, *devices], key="models_device", label_visibility="collapsed"
     )
-    is_load = columns[2].button("Load", key="models_load", width="stretch")
-    is_evict = columns[3].button("Evict", key="models_evict", width="stretch")
-    if (is_load or is_evict) and chosen:
-        command = Command.LOAD if is_load else Command.EVICT
-        target = "" if device == "best" else str(device)
-        try:
-            station.engine.command(
-                command, author=session.author(), model=chosen, device=target
+    columns = st.columns(2, gap="large")
+    for index, model in enumerate(station.engine.models):
+        row = columns[index % 2].container(horizontal=True, vertical_alignment="center")
+        row.markdown(model, width="stretch")
+        for command, icon in ORDERS:
+            row.button(
+                command.value.capitalize(),
+                key=f"models_{command}_{model}",
+                icon=f":material/{icon}:",
+                on_click=order,
+                args=(command, model),
             )
-            st.toast(f"{command.value} {chosen}: ordered", icon=":material/check:")
-        except EngineError as error:
-            st.error(str(error), icon=":material/error:")
+    if note := session.found("models_order"):
+        st.toast(str(note), icon=":material/check:")
+    if trouble := session.found("models_error"):
+        st.error(str(trouble), icon=":material/error:")
 
 forms.applied_note(FORM)
-forms.stale_note(FORM)
-with st.container(border=True):
+with st.container(border=True, gap="small"):
     st.markdown("**Urgency and promises** :gray[class 0 is the most urgent]")
     number = st.column_config.NumberColumn
     fields: dict[str, object] = {
@@ -83,10 +85,8 @@ with st.container(border=True):
         "weight": number(
             "weight", min_value=0.01, max_value=100.0, required=True, help="share in its class"
         ),
-        "slo_ms": number("SLO ms", min_value=0.1, required=True),
+        "slo_ms": number("SLO ms", min_value=0.1, required=True, help="latency that is good"),
         "deadline_ms": number("deadline ms", min_value=0.1, help="empty: none"),
         "pinned": st.column_config.CheckboxColumn("pinned", help="never evicted"),
     }
-    policy = station.engine.policy
-    names = [*station.engine.models, *station.pipelines]
-    forms.model_editor(FORM, policy, fields=fields, names=names)
+    forms.model_editor(FORM, fields=fields, names=session.editable())

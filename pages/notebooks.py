@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import EngineError
 from shell import session, tables
+from shell.words import figure
 
 st.header("Notebooks")
 station = session.station()
@@ -18,26 +19,41 @@ if not books:
 
 def field(column: DeltaGenerator, key: str, *, default: bool | float | str) -> object:
     """Draw the field of one parameter, of the kind of its default, and return its value."""
-    label, widget = key.replace("_", " "), f"notebooks_{key}"
+    label, widget = key.rpartition(":")[2].replace("_", " "), f"notebooks_{key}"
     if isinstance(default, bool):
         return column.checkbox(label, value=default, key=widget)
     if isinstance(default, int | float):
-        return column.number_input(label, value=default, key=widget)
+        return column.number_input(
+            label,
+            value=default,
+            key=widget,
+            format="%g" if isinstance(default, float) else None,
+        )
     return column.text_input(label, value=str(default), key=widget)
 
 
-with st.container(border=True):
+with st.container(border=True, gap="small"):
     titles = {book.name: book.title or book.name for book in books}
+    st.markdown(
+        "**Run a notebook** :gray[in a process of its own; the result is kept as a run]"
+    )
     name = st.selectbox(
-        "Notebook", list(titles), format_func=lambda key: titles[key], key="notebooks_name"
+        "Notebook",
+        list(titles),
+        format_func=lambda key: f"{titles[key]} · {key}.ipynb",
+        key="notebooks_name",
+        label_visibility="collapsed",
     )
     book = next(book for book in books if book.name == name)
     with st.form("form_notebook", border=False):
         parameters: dict[str, object] = {}
-        columns = st.columns(max(1, min(4, len(book.parameters) or 1)))
+        columns = st.columns(4)
         for index, (key, default) in enumerate(book.parameters.items()):
-            parameters[key] = field(columns[index % len(columns)], key, default=default)
-        is_sent = st.form_submit_button("Run", type="primary", icon=":material/play_arrow:")
+            column = columns[index % len(columns)]
+            parameters[key] = field(column, f"{name}:{key}", default=default)
+        is_sent = st.form_submit_button(
+            "Run", type="primary", icon=":material/play_arrow:", key="notebooks_run"
+        )
     if is_sent:
         try:
             job_id = station.runbooks.start(
@@ -52,39 +68,47 @@ with st.container(border=True):
 def progress() -> None:
     """Draw running jobs with their progress, then all jobs of this process."""
     jobs = session.station().runbooks.jobs()
-    for job in (job for job in jobs if job.state == "running"):
-        left, right = st.columns([5, 1], vertical_alignment="center")
-        share = job.cells_done / job.cells_total if job.cells_total else 0.0
-        text = f"{job.name}: cell {job.cells_done} of {job.cells_total}, {job.seconds:.0f} s"
-        left.progress(share, text=text)
-        if right.button("Cancel", key=f"notebooks_cancel_{job.id}", width="stretch"):
-            session.station().runbooks.cancel(job.id)
     rows: tables.Rows = [
         {
             "job": job.id,
             "notebook": job.name,
             "state": job.state,
-            "cells": f"{job.cells_done} / {job.cells_total}",
-            "seconds": round(job.seconds, 1),
+            "cells": f"{job.cells_done} of {job.cells_total}",
+            "took": f"{figure(job.seconds)} s",
             "run": job.run_id,
-            "error": job.error,
+            "error": job.error or None,
         }
-        for job in jobs
+        for job in reversed(jobs)
     ]
-    tables.draw(rows, "No notebook has run in this process yet.")
-    done = [job.id for job in jobs if job.report is not None]
-    if done != st.session_state.get("notebooks_done"):
-        st.session_state["notebooks_done"] = done
+    if session.has_changed("reports", [job.id for job in jobs if job.report is not None]):
         st.rerun()
+    with st.container(key="notebooks_running"):
+        for job in jobs:
+            if job.state != "running":
+                continue
+            left, right = st.columns([5, 1], vertical_alignment="center")
+            share = job.cells_done / job.cells_total if job.cells_total else 0.0
+            text = (
+                f"{job.name}: cell {job.cells_done} of {job.cells_total}, {job.seconds:.0f} s"
+            )
+            left.progress(min(1.0, share), text=text)
+            if right.button("Cancel", key=f"notebooks_cancel_{job.id}", width="stretch"):
+                session.station().runbooks.cancel(job.id)
+    tables.draw(rows, "No notebook has run in this process yet.", right=("took",))
 
 
-with st.container(border=True):
-    st.markdown("**Jobs**")
+with st.container(border=True, gap="xsmall"):
+    st.markdown("**Jobs** :gray[of this process, newest first]")
     progress()
 
-reports = {job.id: job for job in station.runbooks.jobs() if job.report is not None}
+reports = {job.id: job for job in reversed(station.runbooks.jobs()) if job.report is not None}
 if reports:
-    chosen = st.selectbox("Report of job", list(reports), key="notebooks_report")
+    chosen = st.selectbox(
+        "Report",
+        list(reports),
+        format_func=lambda job_id: f"Job {job_id}: {reports[job_id].name}",
+        key="notebooks_report",
+    )
     report = reports[chosen].report
     if report is not None:
-        st.iframe(f"/reports/{report.name}", height=800)
+        st.iframe(f"/reports/{report.name}", height=800, alt="Report of the notebook")

@@ -5,45 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import pandas as pd
-import plotly.io as pio
 import streamlit as st
 
 from engine.errors import EngineError
-from ops.recent import Mark
 from ops.station import Station
-from shell import series_charts, session, tables
+from shell import run_tables, series_charts, session, tables
+from shell.live import panel
 from storage.exports import FORMATS, Format, export_bytes
 from storage.samples import RunRecord
 
 LIMIT = 2000
+POINTS = 600
+NAMES = {"csv": "CSV", "parquet": "Parquet", "json": "JSON"}
+PANELS = (
+    (("Latency", "ms", "latency"), ("Throughput by model", "req/s", "throughput")),
+    (("Memory", "% of the pool held; dotted: fragmentation", "memory"),
+     ("Queue by model", "items", "queue")),
+)  # fmt: skip
 st.header("Runs")
 station = session.station()
-
-
-def when(at_ms: int | None) -> str:
-    """Return an instant as local date and time."""
-    if at_ms is None:
-        return "–"
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at_ms / 1000))
-
-
-def row(run: RunRecord) -> dict[str, object]:
-    """Return a run as a row."""
-    summary = run.summary
-    seconds = None if run.ended_ms is None else (run.ended_ms - run.started_ms) / 1000
-    return {
-        "run": run.id,
-        "name": run.name or run.kind,
-        "kind": run.kind,
-        "state": run.state,
-        "started": when(run.started_ms),
-        "seconds": seconds,
-        "goodput req/s": summary.get("goodput_hz"),
-        "p99 ms": summary.get("latency_ms_p99"),
-        "policy": run.first_policy,
-        "author": run.author,
-    }
 
 
 def download(at: Station, run_id: int, *, file_format: Format) -> Callable[[], bytes]:
@@ -53,65 +33,84 @@ def download(at: Station, run_id: int, *, file_format: Format) -> Callable[[], b
 
 def offer_files(at: Station, run: RunRecord) -> None:
     """Draw the download buttons; a file is made when its button is pressed."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, horizontal_alignment="right"):
         for file_format in FORMATS:
             ending = "json" if file_format == "json" else f"{file_format}.zip"
             st.download_button(
-                file_format.upper() if file_format != "parquet" else "Parquet",
+                NAMES[file_format],
                 data=download(at, run.id, file_format=file_format),
                 file_name=f"run-{run.id}.{ending}",
                 on_click="ignore",
-                key=f"runs_{file_format}",
+                key=f"runs_{file_format}_{run.id}",
                 icon=":material/download:",
             )
 
 
+def specs(at: Station, run: RunRecord) -> dict[str, str]:
+    """Return the charts of a run, read from the store."""
+    start_ms, end_ms = run.started_ms, run.ended_ms or int(time.time() * 1000)
+    models = at.store.model_series(start_ms, end_ms + 1000, points=POINTS)
+    devices = at.store.device_series(start_ms, end_ms + 1000, points=POINTS)
+    marks, known = run_tables.marks(at.store, start_ms, end_ms=end_ms), session.known()
+    return {
+        "latency": series_charts.latency(models, marks=marks),
+        "throughput": series_charts.throughput(models, known=known, marks=marks),
+        "memory": series_charts.memory(devices, marks=marks),
+        "queue": series_charts.queue(models, known=known, marks=marks),
+    }
+
+
 def open_run(at: Station, run: RunRecord) -> None:
     """Draw a run's figures and charts, and offer its files."""
-    end_ms = run.ended_ms or int(time.time() * 1000)
-    at.store.flush()
-    models = at.store.model_series(run.started_ms, end_ms + 1000, points=600)
-    devices = at.store.device_series(run.started_ms, end_ms + 1000, points=600)
-    marks = [
-        Mark(p.at_ms, "policy", f"version {p.version} by {p.author}: {p.reason}")
-        for p in at.store.policies(limit=200)
-        if run.started_ms <= p.at_ms <= end_ms
-    ]
-    st.subheader(f"Run {run.id}: {run.name or run.kind}")
-    st.caption(f"{run.state} · {run.hardware} · code {run.code_version} · by {run.author}")
-    offer_files(at, run)
+    if run.ended_ms is None:
+        at.store.flush()
+    drawn = specs(at, run)
+    title, files = st.columns([3, 2], vertical_alignment="center")
+    title.subheader(f"Run {run.id}: {run.name or run.kind}", anchor=False)
+    with files:
+        offer_files(at, run)
+    st.caption(" · ".join(run_tables.facts(run)))
     if run.summary:
-        figures = [{"figure": k, "value": v} for k, v in run.summary.items()]
-        with st.expander("All figures", icon=":material/table:"):
-            st.dataframe(pd.DataFrame(figures), hide_index=True, height="content")
-    drawn = (
-        ("Latency, ms", series_charts.latency(models, marks=marks)),
-        (
-            "Throughput by model, requests per point",
-            series_charts.throughput(
-                models, known=list(at.engine.models), marks=marks, unit="requests"
-            ),
-        ),
-        ("Memory used, % of the pool", series_charts.utilisation(devices, marks=marks)),
-    )
-    for title, spec in drawn:
-        with st.container(border=True):
-            st.markdown(f"**{title}**")
-            st.plotly_chart(
-                pio.from_json(spec, skip_invalid=True), key=f"runs_{title}", height=260
-            )
+        for column, (label, value, note) in zip(
+            st.columns(5), run_tables.figures(run), strict=True
+        ):
+            column.metric(label, value, note, delta_color="off", delta_arrow="off", border=True)
+    for row in PANELS:
+        for column, (name, unit, key) in zip(st.columns(2), row, strict=True):
+            with column:
+                panel(name, unit, spec=drawn[key], key=f"runs_{run.id}_{key}")
+    with st.expander("All figures, the load and the policy", icon=":material/table:"):
+        left, middle, right = st.columns(3)
+        with left:
+            tables.draw(run_tables.summary(run), "No figures: it has not ended.")
+        with middle:
+            tables.draw(run_tables.plan(run), "It recorded what came; it sent no load itself.")
+        with right:
+            text = run_tables.policy(at.store, run.first_policy)
+            st.code(text, language="toml", height=400)
 
 
 runs = station.store.runs(limit=LIMIT)
-with st.container(border=True):
-    st.markdown(f"**Recorded** :gray[{len(runs)} runs; choose one below]")
-    tables.draw([row(run) for run in runs], "No run yet. Start a load on the Load page.")
-if runs:
-    wanted = st.query_params.get("run", str(runs[0].id))
-    ids = [str(run.id) for run in runs]
-    chosen = st.selectbox(
-        "Open run", ids, index=ids.index(wanted) if wanted in ids else 0, key="runs_open"
+with st.container(border=True, gap="xsmall"):
+    st.markdown(f"**Recorded** :gray[{len(runs)}, newest first]")
+    tables.draw(
+        [run_tables.row(run) for run in runs],
+        "No run yet. Start a load on the Load page.",
+        right=run_tables.RIGHT,
     )
+if runs:
+    labels = {str(run.id): run_tables.label(run) for run in runs}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Open run",
+            list(labels),
+            index=list(labels).index(
+                session.from_address("run", list(labels), default=str(runs[0].id))
+            ),
+            format_func=lambda run_id: labels[run_id],
+            key="runs_open",
+        )
+        st.button("Refresh", key="runs_refresh", icon=":material/refresh:")
     st.query_params["run"] = str(chosen)
     try:
         open_run(station, station.store.run(int(str(chosen))))

@@ -6,12 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 
 from ops.recent import Mark
-from shell.colours import LETTERS, MARKS, PALETTE
+from shell.colours import LETTERS, MARKS, OTHER
 from shell.frames import local_ms
 
 Values = Sequence[float | None]
 Figure = dict[str, object]
 LATENCY_COLOURS = {"p50": "#56B4E9", "p95": "#0072B2", "p99": "#D55E00"}
+TARGET_REACH = 2.5
+"""A target is drawn up to so many times the highest value; above it is only named."""
+ROW_TITLE_SHARE = 0.075
+ORDER = ("load", "evict", "alert", "policy")
+"""Of drawing marks: whoever comes last lies on top."""
 CLOSE_SHARE = 0.02
 """Marks closer than this share of the axis are drawn as one flag with their number."""
 
@@ -28,49 +33,57 @@ def lines(
 
     Args:
         style: `unit` of the values; `stacked` for areas; `percent` for 0 to 100 %;
-            `target` for a dashed line at that value; `fill` for filled lines.
+            `target` for a dashed line at that value; `dotted` for the names of
+            columns drawn so; `points` for dots; `empty` for the sentence that stands
+            where nothing is drawn.
     """
     style = style or {}
     xs = [local_ms(instant) for instant in at_ms]
     data = [
-        _line(name, xs, values=values, colour=colours.get(name, PALETTE[0]), style=style)
+        _line(name, values, colour=colours.get(name, OTHER), style=style)
         for name, values in columns.items()
     ]
     layout = _layout(style)
     shapes, notes = mark_shapes(marks, xs)
+    highest = max((v for values in columns.values() for v in values if v), default=None)
     target = style.get("target")
-    if isinstance(target, int | float) and xs:
-        shapes.append(_target(float(target), xs))
-        notes.append(_target_note(float(target), str(style.get("unit", ""))))
+    if highest is not None and isinstance(target, int | float):
+        notes.append(_target_note(float(target), highest, unit=str(style.get("unit", ""))))
+        shapes += _target(float(target), highest, xs=xs)
+    if not any(value is not None for values in columns.values() for value in values):
+        sentence = str(style.get("empty", "")) if xs else ""
+        notes = [empty_note(sentence or "No samples yet: they come once a second.")]
     layout["shapes"], layout["annotations"] = shapes, notes
-    if not xs:
-        layout["annotations"] = [empty_note("No samples yet: they come once a second.")]
-    return json.dumps({"data": data, "layout": layout})
+    return packed(data, layout, xs=xs)
+
+
+def packed(data: Sequence[Figure], layout: Figure, *, xs: Sequence[int]) -> str:
+    """Return a figure as JSON; instants stand once, not once per line."""
+    document = {"data": list(data), "layout": layout, "x": list(xs)}
+    return json.dumps(document, separators=(",", ":"))
 
 
 def _line(
-    name: str,
-    xs: Sequence[int],
-    *,
-    values: Values,
-    colour: str,
-    style: Mapping[str, object],
+    name: str, values: Values, *, colour: str, style: Mapping[str, object], axis: str = "y"
 ) -> Figure:
+    unit, dotted = style.get("unit", ""), style.get("dotted", ())
     trace: Figure = {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": list(xs),
-        "y": [None if v is None else v * 100 for v in values]
+        "y": [None if v is None else round(v * 100, 2) for v in values]
         if style.get("percent")
         else list(values),
+        "yaxis": axis,
         "line": {"color": colour, "width": 1.6},
-        "hovertemplate": f"%{{y:.4~g}} {style.get('unit', '')}<extra>{name}</extra>",
+        "hovertemplate": f"%{{y:.4~g}} {unit}<extra>{name}</extra>",
     }
     if style.get("stacked"):
         trace |= {"stackgroup": "all", "line": {"color": colour, "width": 0.6}}
-    elif style.get("fill"):
-        trace |= {"fill": "tozeroy"}
+    elif isinstance(dotted, tuple) and name in dotted:
+        trace |= {"line": {"color": colour, "width": 1.4, "dash": "dot"}}
+    elif style.get("points"):
+        trace |= {"mode": "markers", "marker": {"color": colour, "size": 4}}
     return trace
 
 
@@ -79,9 +92,9 @@ def _layout(style: Mapping[str, object]) -> Figure:
     if style.get("percent"):
         yaxis |= {"range": [0, 101], "ticksuffix": " %"}
     return {
-        "margin": {"l": 46, "r": 10, "t": 22, "b": 24},
+        "margin": {"l": 46, "r": 8, "t": 18, "b": 20},
         "showlegend": True,
-        "legend": {"orientation": "h", "y": -0.16, "x": 0, "yanchor": "top"},
+        "legend": {"orientation": "h", "y": -0.13, "x": 0, "yanchor": "top"},
         "hovermode": "x unified",
         "uirevision": "keep",
         "xaxis": time_axis(),
@@ -133,7 +146,7 @@ def _groups(marks: Sequence[Mark], close_ms: float) -> list[list[Mark]]:
             rows[-1].append(mark)
         else:
             rows.append([mark])
-    return [group for rows in groups.values() for group in rows]
+    return [group for kind in ORDER for group in groups.get(kind, [])]
 
 
 def _vertical(at: int, *, colour: str, dash: str) -> Figure:
@@ -150,21 +163,28 @@ def _vertical(at: int, *, colour: str, dash: str) -> Figure:
     }
 
 
-def _target(value: float, xs: Sequence[int]) -> Figure:
-    line = {"color": "#999999", "width": 1, "dash": "dash"}
-    return {"type": "line", "x0": xs[0], "x1": xs[-1], "y0": value, "y1": value, "line": line}
+def _target(value: float, highest: float, *, xs: Sequence[int]) -> list[Figure]:
+    """Return the line of a target; none where it would press the chart flat."""
+    if value > highest * TARGET_REACH:
+        return []
+    line = {"color": OTHER, "width": 1, "dash": "dash"}
+    ends = {"x0": xs[0], "x1": xs[-1], "y0": value, "y1": value}
+    return [{"type": "line", "line": line, "layer": "below", **ends}]
 
 
-def _target_note(value: float, unit: str) -> Figure:
+def _target_note(value: float, highest: float, *, unit: str) -> Figure:
+    is_near = value <= highest * TARGET_REACH
+    text = f"SLO {value:g} {unit}" if is_near else f"SLO {value:g} {unit}, far above"
+    where: Figure = {"y": value} if is_near else {"y": 1, "yref": "paper"}
     return {
         "x": 1,
         "xref": "paper",
         "xanchor": "right",
-        "y": value,
         "yanchor": "bottom",
         "showarrow": False,
-        "text": f"SLO {value:g} {unit}",
+        "text": text,
         "font": {"size": 10},
+        **where,
     }
 
 
@@ -196,7 +216,7 @@ def loop_panel(
     xs = [local_ms(instant) for instant in at_ms]
     count = len(rows)
     layout: Figure = {
-        "margin": {"l": 52, "r": 10, "t": 24, "b": 24},
+        "margin": {"l": 46, "r": 8, "t": 18, "b": 20},
         "hovermode": "x",
         "uirevision": "loop",
         "showlegend": False,
@@ -206,26 +226,28 @@ def loop_panel(
     shapes, notes = mark_shapes(marks, xs)
     for index, (title, unit, columns) in enumerate(rows):
         axis = "y" if index == 0 else f"y{index + 1}"
-        top = 1 - index / count
-        name = axis.replace("y", "yaxis")
-        bottom = 1 - (index + 1) / count + 0.05
-        layout[name] = {"domain": [bottom, top], "rangemode": "tozero", "nticks": 4}
-        if unit == "%":
-            layout[name] = {"domain": [bottom, top], "range": [0, 103], "nticks": 4}
+        top, bottom = 1 - index / count, 1 - (index + 1) / count
+        layout[axis.replace("y", "yaxis")] = _row_axis(unit, (bottom, top))
         style = {"unit": unit, "percent": unit == "%"}
-        for column, values in columns.items():
-            colour = colours.get(column, PALETTE[0])
-            data.append(
-                _line(column, xs, values=values, colour=colour, style=style) | {"yaxis": axis}
-            )
+        data += [
+            _line(name, values, colour=colours.get(name, OTHER), style=style, axis=axis)
+            for name, values in columns.items()
+        ]
         notes.append(_row_title(f"{title}, {unit}", top))
     layout["shapes"], layout["annotations"] = shapes, notes
-    return json.dumps({"data": data, "layout": layout})
+    return packed(data, layout, xs=xs)
+
+
+def _row_axis(unit: str, ends: tuple[float, float]) -> Figure:
+    """Return a row's axis, with room above for its title."""
+    bottom, top = ends
+    axis: Figure = {"domain": [bottom, top - ROW_TITLE_SHARE], "nticks": 3}
+    return axis | ({"range": [0, 103]} if unit == "%" else {"rangemode": "tozero"})
 
 
 def _row_title(text: str, top: float) -> Figure:
     return {
-        "x": 0.004,
+        "x": 0,
         "xref": "paper",
         "xanchor": "left",
         "y": top,
@@ -233,6 +255,6 @@ def _row_title(text: str, top: float) -> Figure:
         "yanchor": "top",
         "showarrow": False,
         "text": text,
-        "font": {"size": 10},
-        "opacity": 0.75,
+        "font": {"size": 11},
+        "opacity": 0.8,
     }

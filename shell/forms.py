@@ -1,4 +1,4 @@
-"""Forms: what an operator edits becomes one validated policy, applied once, or a sentence."""
+"""Forms: an edit becomes one validated policy, shown first, then applied once."""
 
 from __future__ import annotations
 
@@ -9,127 +9,44 @@ import streamlit as st
 
 from engine.errors import EngineError, PolicyError
 from engine.policy import Policy
-from shell import session
-
-Diff = Sequence[tuple[str, object, object]]
-
-
-def show_diff(diff: Diff) -> None:
-    """Draw what would change, field by field."""
-    rows = [{"field": f, "now": _text(a), "new": _text(b)} for f, a, b in diff]
-    st.dataframe(pd.DataFrame(rows), hide_index=True, height="content")
+from shell import differences, session, tables
+from shell.differences import Changes
 
 
-def _text(value: object) -> str:
-    return "–" if value is None else str(value)
-
-
-def apply_edit(form: str, changed: Policy, *, reason: str) -> None:
-    """Apply an edit, or show why not; somebody else's version is never overwritten.
-
-    Args:
-        form: Names the form, which remembers the version that it was filled from.
-        changed: The whole policy as edited.
-    """
-    station = session.station()
-    try:
-        version = station.apply(
-            changed,
-            author=session.author(),
-            reason=reason or f"edited on the {form} page",
-            expected_version=session.base_version(form),
-        )
-    except PolicyError as error:
-        st.error(str(error), icon=":material/sync_problem:")
-        current = station.engine.policy
-        if current.version != session.base_version(form):
-            st.caption("The policy in force differs from your edit in:")
-            show_diff(current.diff(changed))
-        return
-    except EngineError as error:
-        st.error(str(error), icon=":material/error:")
-        return
-    session.rebase(form)
-    st.session_state[f"applied_{form}"] = version
-    st.rerun()
-
-
-def applied_note(form: str) -> None:
-    """Say once which version an edit became."""
-    version = st.session_state.pop(f"applied_{form}", None)
-    if version is not None:
-        st.toast(f"Policy version {version} is in force", icon=":material/check:")
-
-
-def stale_note(form: str) -> None:
-    """Say that the policy moved on since the form was filled, and offer to fill it anew."""
-    current = session.station().engine.policy
-    base = session.base_version(form)
-    if current.version == base:
-        return
-    left, right = st.columns([5, 1], vertical_alignment="center")
-    left.warning(
-        f"Version {current.version} is in force; this form shows version {base}.",
-        icon=":material/history:",
-    )
-    if right.button("Show the new one", key=f"rebase_{form}", width="stretch"):
-        session.rebase(form)
-        st.rerun()
-
-
-def model_editor(
-    form: str,
-    policy: Policy,
-    *,
-    fields: Mapping[str, object],
-    names: Sequence[str],
-) -> None:
-    """Draw a table of model settings with Apply; edits are checked and applied as a whole.
+def model_editor(form: str, *, fields: Mapping[str, object], names: Sequence[str]) -> None:
+    """Draw a table of model settings; what is changed in it is proposed below it.
 
     Args:
         fields: Column settings by field of `ModelPolicy`.
     """
-    before = pd.DataFrame(
-        [{"model": n, **_part(policy, n, fields=list(fields))} for n in names]
-    ).set_index("model")
-    with st.form(f"form_{form}", border=False):
-        after = st.data_editor(
-            before,
-            key=f"editor_{form}_{session.base_version(form)}",
-            num_rows="fixed",
-            column_config=dict(fields),
-            height="content",
-        )
-        left, right = st.columns([4, 1], vertical_alignment="bottom")
-        reason = left.text_input("Reason", key=f"reason_{form}", placeholder="why (optional)")
-        is_sent = right.form_submit_button("Apply", type="primary", width="stretch")
-    if is_sent:
-        _apply_table(form, policy, before=before, after=after, reason=reason)
+    base = session.base_policy(form)
+    rows = [{"model": name, **_part(base, name, fields=fields)} for name in names]
+    before = pd.DataFrame(rows).set_index("model")
+    after = st.data_editor(
+        before,
+        key=f"editor_{form}_{session.filled(form)}",
+        num_rows="fixed",
+        column_config=dict(fields),
+        height="content",
+        placeholder="–",
+    )
+    changes = _changed_cells(before, after)
+    propose(form, {"models": changes} if changes else {})
 
 
-def _part(policy: Policy, name: str, *, fields: Sequence[str]) -> dict[str, object]:
+def _part(policy: Policy, name: str, *, fields: Mapping[str, object]) -> dict[str, object]:
     document = policy.model(name).model_dump()
     return {field: document[field] for field in fields}
 
 
-def _apply_table(
-    form: str, policy: Policy, *, before: pd.DataFrame, after: pd.DataFrame, reason: str
-) -> None:
+def _changed_cells(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, dict[str, object]]:
     changes: dict[str, dict[str, object]] = {}
     for name in after.index:
         for field in after.columns:
             new, old = _plain(after.at[name, field]), _plain(before.at[name, field])
             if new != old:
                 changes.setdefault(str(name), {})[str(field)] = new
-    if not changes:
-        st.info("Nothing was changed.", icon=":material/info:")
-        return
-    try:
-        changed = policy.replace(models=changes)
-    except PolicyError as error:
-        st.error(str(error), icon=":material/error:")
-        return
-    apply_edit(form, changed, reason=reason)
+    return changes
 
 
 def _plain(value: object) -> object:
@@ -138,3 +55,111 @@ def _plain(value: object) -> object:
         return None
     item = getattr(value, "item", None)
     return item() if callable(item) else value
+
+
+def propose(form: str, changes: Changes) -> None:
+    """Draw what an edit would change, with a reason, Apply and Discard.
+
+    The one way from an edit to a version. It was made against the policy that
+    the form was filled from; if another is in force by now, nothing is
+    overwritten: both are shown beside the edit, and the operator decides.
+
+    Args:
+        changes: The edit and nothing else, as `Policy.replace` takes it; {}: none.
+    """
+    base, current = session.base_policy(form), session.station().engine.policy
+    try:
+        changed = base.replace(**changes) if changes else base
+    except PolicyError as error:
+        st.error(str(error), icon=":material/error:")
+        return
+    rows = differences.between({"now": base, "new": changed}, session.editable())
+    if current.version != base.version and not changes:
+        session.rebase(form)  # nothing was typed that could be lost
+        st.rerun()
+    if current.version == base.version:
+        tables.draw(rows, "What you change is shown here before it is applied.")
+    reason, is_sent = _buttons(form, has_edit=bool(rows))
+    if is_sent:
+        _apply(form, base, changes=changes, reason=reason)
+    if current.version != base.version:
+        _conflict(form, changes, changed=changed, current=current)
+
+
+def _buttons(form: str, *, has_edit: bool) -> tuple[str, bool]:
+    columns = st.columns([6, 1, 1], vertical_alignment="bottom")
+    reason = columns[0].text_input(
+        "Reason",
+        key=f"reason_{form}_{session.filled(form)}",
+        placeholder="Why? It is kept with the version (optional)",
+        label_visibility="collapsed",
+    )
+    columns[1].button(
+        "Discard",
+        key=f"discard_{form}",
+        disabled=not has_edit,
+        on_click=session.rebase,
+        args=(form,),
+        width="stretch",
+    )
+    is_sent = columns[2].button(
+        "Apply", key=f"apply_{form}", type="primary", disabled=not has_edit, width="stretch"
+    )
+    return reason, is_sent
+
+
+def _apply(form: str, base: Policy, *, changes: Changes, reason: str) -> None:
+    """Apply an edit of a policy and fill the form anew, or say why not."""
+    try:
+        version = session.station().apply(
+            base.replace(**changes),
+            author=session.author(),
+            reason=reason or f"edited on the {form} page",
+            expected_version=base.version,
+        )
+    except EngineError as error:
+        st.error(str(error), icon=":material/error:")
+        return
+    session.rebase(form)
+    session.leave(form, version)
+    st.rerun()
+
+
+def _conflict(form: str, changes: Changes, *, changed: Policy, current: Policy) -> None:
+    """Draw what the form was filled from, what is in force, and the edit, side by side."""
+    base = session.base_policy(form)
+    st.warning(
+        f"Version {current.version} came into force after this form was filled from version "
+        f"{base.version}. Nothing was overwritten.",
+        icon=":material/call_split:",
+    )
+    columns = {
+        f"version {base.version}": base,
+        f"version {current.version}, in force": current,
+        "your edit": changed,
+    }
+    tables.draw(differences.between(columns, session.editable()), "They differ in nothing.")
+    left, right = st.columns(2)
+    left.button(
+        f"Drop my edit, show version {current.version}",
+        key=f"drop_{form}",
+        on_click=session.rebase,
+        args=(form,),
+        width="stretch",
+    )
+    # The version is part of the key: a click on what was shown never applies to a later one.
+    is_sent = right.button(
+        f"Apply my edit on top of version {current.version}",
+        key=f"on_top_{form}_{current.version}",
+        width="stretch",
+    )
+    if is_sent:
+        reason = str(st.session_state.get(f"reason_{form}_{session.filled(form)}", ""))
+        _apply(form, current, changes=changes, reason=reason)
+
+
+def applied_note(form: str) -> None:
+    """Say once which version an edit became."""
+    version = session.found(form)
+    if version is not None:
+        st.toast(f"Policy version {version} is in force", icon=":material/check:")

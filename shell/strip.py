@@ -49,7 +49,7 @@ def address_strip(
     layout: Figure = {
         "barmode": "overlay",
         "bargap": 0.25,
-        "margin": {"l": 60, "r": 10, "t": 8, "b": 30},
+        "margin": {"l": 46, "r": 8, "t": 4, "b": 44},
         "xaxis": {
             "ticksuffix": " MiB",
             "nticks": 8,
@@ -57,7 +57,7 @@ def address_strip(
             "range": [0, _shown_mib(devices, whole=whole)],
         },
         "yaxis": {"type": "category", "showgrid": False},
-        "legend": {"orientation": "h", "y": -0.28},
+        "legend": {"orientation": "h", "y": 0, "yref": "container", "yanchor": "bottom"},
         "uirevision": f"{colour_by}{whole}",
     }
     return json.dumps({"data": list(groups.values()), "layout": layout})
@@ -163,10 +163,16 @@ def budget_bars(devices: Sequence[DeviceState]) -> str:
     layout: Figure = {
         "barmode": "stack",
         "bargap": 0.35,
-        "margin": {"l": 60, "r": 10, "t": 8, "b": 30},
+        "margin": {"l": 46, "r": 8, "t": 4, "b": 44},
         "xaxis": {"ticksuffix": " MiB", "nticks": 8, "showgrid": False},
         "yaxis": {"type": "category"},
-        "legend": {"orientation": "h", "y": -0.28},
+        "legend": {
+            "orientation": "h",
+            "y": 0,
+            "yref": "container",
+            "yanchor": "bottom",
+            "traceorder": "normal",
+        },
         "uirevision": "budget",
     }
     return json.dumps({"data": data, "layout": layout})

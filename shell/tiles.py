@@ -25,6 +25,7 @@ class Tile:
     note: str
     course: Sequence[float]
     help: str
+    is_bad: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Tiles:
                 tile.label,
                 tile.value,
                 tile.note or None,
-                delta_color="off",
+                delta_color="red" if tile.is_bad else "off",
                 delta_arrow="off",
                 chart_data=list(tile.course) or None,
                 chart_type="line",
@@ -63,7 +64,7 @@ def tiles(station: Station, seconds: int) -> Tiles:
     return Tiles(
         (
             _throughput(models),
-            _latency(models),
+            _latency(models, strictest_slo_ms(station, models)),
             _queue(models),
             _memory(devices),
             _evictions(station.recent.models(seconds), seconds),
@@ -82,30 +83,44 @@ def _change(values: Sequence[float], unit: str) -> str:
         return "steady"
     change = _mean(values[-SMOOTH:]) - _mean(values[-30 - SMOOTH : -30])
     sign = "+" if change > 0 else "−" if change < 0 else "±"
-    return f"{sign}{figure(abs(change))} {unit} in 30 s"
+    return f"{sign}{figure(abs(change))} {unit} vs 30 s ago"
+
+
+def strictest_slo_ms(station: Station, models: Sequence[ModelSample]) -> float | None:
+    """Return the shortest SLO of the models that completed something; None: none did."""
+    active = {sample.model for sample in models if sample.completed}
+    policy = station.engine.policy
+    return min((policy.model(name).slo_ms for name in active), default=None)
 
 
 def _throughput(models: Sequence[ModelSample]) -> Tile:
     done = frames.totals(models, lambda m: m.completed)
+    good = frames.totals(models, lambda m: m.good)
+    last, met = _mean(done[-SMOOTH:]), _mean(good[-SMOOTH:])
     return Tile(
         "Throughput",
-        f"{figure(_mean(done[-SMOOTH:]))} req/s",
-        _change(done, "req/s"),
-        done,
-        f"Completed requests of all models per second, mean of the last {SMOOTH} s.",
+        f"{figure(last)} req/s",
+        f"{met / last:.0%} within SLO" if last else "idle",
+        frames.smooth(done),
+        f"Completed requests of all models per second, mean of the last {SMOOTH} s; "
+        "below: the share of them that is goodput.",
     )
 
 
-def _latency(models: Sequence[ModelSample]) -> Tile:
+def _latency(models: Sequence[ModelSample], slo_ms: float | None) -> Tile:
     course = [value or 0.0 for value in frames.latency(models)["p99"]]
     recent = [sample for sample in models if sample.at_ms > _since(models)]
     found = frames.percentiles_ms(tuple(s.latency for s in recent if s.completed))
+    is_bad = found is not None and slo_ms is not None and found[2] > slo_ms
+    note = "no result yet" if slo_ms is None else f"SLO {milliseconds(slo_ms)}"
     return Tile(
         "p99 latency",
         "–" if found is None else milliseconds(found[2]),
-        "no result yet" if found is None else f"median {milliseconds(found[0])}",
+        f"above {note}" if is_bad else note,
         course,
-        f"From arrival to result, all models, over the last {SMOOTH} s.",
+        f"From arrival to result, all models, over the last {SMOOTH} s; below: the "
+        "strictest SLO of the models that were asked.",
+        is_bad,
     )
 
 
@@ -134,7 +149,7 @@ def _memory(devices: Sequence[DeviceSample]) -> Tile:
     return Tile(
         "Memory used",
         f"{figure(course[-1] if course else 0)} %",
-        f"broken up: {100 * worst:.0f} %",
+        f"fragmentation {100 * worst:.0f} %",
         course,
         "Held share of the pools, mean of the devices; below: the worst external "
         "fragmentation of a device.",

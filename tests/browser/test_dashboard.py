@@ -46,7 +46,7 @@ def test_a_load_from_the_page_moves_the_charts(server: Server, page: Page):
     page.goto(f"{server.url}/load")
     heading(page, "Load")
     page.get_by_role("button", name="Start steady load").click()
-    expect(page.get_by_text("Goodput")).to_be_visible()
+    expect(page.get_by_text("Goodput").first).to_be_visible()
     page.wait_for_function(
         """() => [...document.querySelectorAll('.js-plotly-plot')].some(
              plot => plot.data.some(trace => trace.y.some(value => value > 0)))"""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine.load.plan import LoadPlan
 from engine.policy import Policy
 from ops.station import Station
 
@@ -20,15 +21,24 @@ def draw(page: str) -> AppTest:
     return app.switch_page(str(ROOT / "pages" / f"{page}.py")).run()
 
 
-def edit(app: AppTest, form: str, *, base: int, changes: dict[str, object]) -> AppTest:
-    """Edit the first row of a form's table and apply it."""
-    app.session_state[f"editor_{form}_{base}"] = {
+def edit(app: AppTest, form: str, changes: dict[str, object]) -> AppTest:
+    """Edit the first row of a form's table, as far as seeing what would change."""
+    app.session_state[f"editor_{form}_0"] = {
         "edited_rows": {0: changes},
         "added_rows": [],
         "deleted_rows": [],
     }
-    button = next(b for b in app.button if b.label == "Apply")
-    return button.click().run()
+    return app.run()
+
+
+def tables(app: AppTest) -> list[list[str]]:
+    """Return the columns of every table on a page."""
+    return [list(table.value.columns) for table in app.dataframe]
+
+
+def first_model(station: Station) -> str:
+    """Return the model in the first row of the forms."""
+    return next(iter(station.engine.models))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -43,53 +53,128 @@ def test_a_page_draws_when_something_has_happened(busy_station: Station, page: s
     assert app.header[0].value == page.capitalize()
 
 
-def test_an_edit_of_a_watermark_reaches_the_engine(station: Station):
-    base = station.engine.policy.version
-    app = edit(draw("batching"), "batching", base=base, changes={"high": 5})
+def test_an_edit_is_shown_before_it_is_applied_and_then_reaches_the_engine(station: Station):
+    version, name = station.engine.policy.version, first_model(station)
+    app = edit(draw("batching"), "batching", {"high": 5})
+    assert ["setting", "now", "new"] in tables(app)
+    assert station.engine.policy.version == version
+    app.text_input(key="reason_batching_0").set_value("smaller batches")
+    app.button(key="apply_batching").click().run()
     assert not app.exception
-    name = next(iter(station.engine.models))
-    assert station.engine.policy.version == base + 1
+    assert station.engine.policy.version == version + 1
     assert station.engine.policy.model(name).high == 5
+    station.store.flush()
+    assert station.store.policies(limit=1)[0].reason == "smaller batches"
+
+
+def test_an_edit_can_be_discarded(station: Station):
+    before = station.engine.policy
+    app = edit(draw("batching"), "batching", {"high": 77})
+    app.button(key="discard_batching").click().run()
+    assert app.button(key="apply_batching").disabled
+    assert station.engine.policy == before
 
 
 def test_a_wrong_edit_is_one_sentence_and_changes_nothing(station: Station):
     before = station.engine.policy
-    app = edit(draw("batching"), "batching", base=before.version, changes={"low": 60_000})
+    app = edit(draw("batching"), "batching", {"low": 60_000})
     assert "low" in app.error[0].value
     assert station.engine.policy == before
 
 
-def test_an_edit_based_on_an_old_version_shows_the_difference(station: Station):
-    app = draw("batching")
-    base = station.engine.policy.version
-    station.apply(
-        station.engine.policy.replace(admission={"queue_items": 77}),
+def apply_elsewhere(station: Station, queue_items: int) -> int:
+    """Let somebody else apply a version meanwhile."""
+    return station.apply(
+        station.engine.policy.replace(admission={"queue_items": queue_items}),
         author="somebody else",
         reason="meanwhile",
-        expected_version=base,
-    )
-    app = edit(app, "batching", base=base, changes={"high": 9})
-    assert f"based on version {base}" in app.error[0].value
-    assert station.engine.policy.version == base + 1
-    assert station.engine.policy.admission.queue_items == 77
-
-
-def test_the_placement_policy_can_be_changed(station: Station):
-    app = draw("placement")
-    app.radio[0].set_value("round_robin")
-    next(b for b in app.button if b.label == "Apply").click().run()
-    assert not app.exception
-    assert station.engine.policy.placement.policy == "round_robin"
-    station.apply(
-        Policy(),
-        author="test",
-        reason="as before",
         expected_version=station.engine.policy.version,
     )
 
 
-def test_a_model_can_be_loaded_and_evicted_by_hand(station: Station):
-    app = draw("models")
-    next(b for b in app.button if b.label == "Load").click().run()
+def test_an_edit_of_an_old_version_shows_both_and_overwrites_nothing(station: Station):
+    app = edit(draw("batching"), "batching", {"high": 9})
+    base = station.engine.policy.version
+    current = apply_elsewhere(station, 78)
+    app.button(key="apply_batching").click().run()
+    assert f"based on version {base}" in app.error[0].value
+    assert "Nothing was overwritten" in app.warning[0].value
+    sides = ["setting", f"version {base}", f"version {current}, in force", "your edit"]
+    assert sides in tables(app)
+    assert station.engine.policy.version == current
+    app.button(key=f"on_top_batching_{current}").click().run()
     assert not app.exception
-    assert any(d.kind == "load" for d in station.engine.decisions())
+    assert station.engine.policy.model(first_model(station)).high == 9
+    assert station.engine.policy.admission.queue_items == 78
+
+
+def test_a_form_in_which_nothing_was_typed_follows_the_version_in_force(station: Station):
+    app = draw("batching")
+    current = apply_elsewhere(station, 79)
+    app.run()
+    assert not app.warning
+    assert app.session_state["base_batching"].version == current
+
+
+def test_the_placement_policy_can_be_changed_and_put_back(station: Station):
+    version = station.engine.policy.version
+    app = draw("placement")
+    app.radio[0].set_value("round_robin").run()
+    app.button(key="apply_placement").click().run()
+    assert not app.exception
+    assert station.engine.policy.placement.policy == "round_robin"
+    app = draw("decisions")
+    app.button(key=f"versions_back_{version}_{version + 1}").click().run()
+    assert not app.exception
+    assert station.engine.policy.version == version + 2
+    assert station.engine.policy.placement == Policy().placement
+
+
+def test_a_model_can_be_loaded_and_evicted_by_hand(station: Station):
+    name = first_model(station)
+    app = draw("models")
+    app.button(key=f"models_load_{name}").click().run()
+    app.button(key=f"models_evict_{name}").click().run()
+    assert not app.exception
+    kinds = {decision.kind.value for decision in station.engine.decisions()}
+    assert {"load", "operator"} <= kinds
+
+
+def test_a_load_is_started_changed_and_stopped_on_its_page(station: Station):
+    plan = LoadPlan("digit_reader", kind="constant", rate_hz=5, items=3, deadline_ms=9000)
+    run_id = station.loads.start(plan, author="test")
+    app = draw("load")
+    app.number_input(key=f"load_{run_id}_rate").set_value(7.0)
+    app.button(key=f"load_{run_id}_send").click().run()
+    assert not app.exception
+    status = station.loads.status()
+    assert status is not None
+    assert (status.plan.rate_hz, status.plan.items, status.plan.deadline_ms) == (7.0, 3, 9000)
+    app.run()
+    app.button(key="load_stop").click().run()
+    assert not app.exception
+    status = station.loads.status()
+    assert status is not None
+    assert not status.is_running
+
+
+def test_the_default_load_starts_with_one_click_and_is_kept_as_a_run(station: Station):
+    app = draw("load")
+    app.button(key="load_default").click().run()
+    assert not app.exception
+    status = station.loads.status()
+    assert status is not None
+    assert status.is_running
+    station.loads.stop()
+    app = draw("runs")
+    assert not app.exception
+    assert f"Run {status.run_id}" in app.subheader[0].value
+
+
+def test_decisions_are_filtered(busy_station: Station):
+    app = draw("decisions")
+    app.segmented_control(key="decisions_span").set_value("Latest, in memory")
+    app.multiselect(key="decisions_kinds").set_value(["load"]).run()
+    assert not app.exception, busy_station
+    kinds = next(t.value["kind"] for t in app.dataframe if "numbers" in t.value.columns)
+    assert set(kinds) == {"load"}
