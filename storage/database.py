@@ -47,7 +47,12 @@ def connect(url: str, *, read_only: bool) -> Engine:
             raise StoreError(f"{path}: no such store; check the path")
         engine = create_engine(f"sqlite:///file:{path}?mode=ro&uri=true")
     else:
-        engine = create_engine(url)
+        try:
+            engine = create_engine(url)
+        except (ArgumentError, ImportError) as error:
+            raise StoreError(
+                f"{url}: cannot be opened ({error}); write it like sqlite:///millpond.db"
+            ) from error
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _set_read_pragmas if read_only else _set_pragmas)
     return engine
@@ -56,7 +61,7 @@ def connect(url: str, *, read_only: bool) -> Engine:
 def _set_pragmas(connection: object, _record: ConnectionPoolEntry) -> None:
     """Let readers and the one writer go on beside each other."""
     cursor = connection.cursor()  # type: ignore[attr-defined]  # a DBAPI connection
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=5000"):
+    for pragma in ("synchronous=NORMAL", "busy_timeout=5000"):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
@@ -87,6 +92,11 @@ def migrate(engine: Engine, name: str) -> None:
         config = _config(connection)
         _check_version(connection, config, name=name)
         command.upgrade(config, "head")
+    if (
+        engine.dialect.name == "sqlite"
+    ):  # only now: a database of somebody else is left as it is
+        with translated(name), engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
 
 
 def check_schema(engine: Engine, name: str) -> None:

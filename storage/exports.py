@@ -82,9 +82,8 @@ def _tables(store: Store, run: RunRecord) -> dict[str, list[Row]]:
     """Return all that was stored in the run's time, second by second, not thinned."""
     start_ms = run.started_ms
     end_ms = (run.ended_ms if run.ended_ms is not None else 1 << 62) + 1
-    points = 1 << 40
-    devices = store.device_series(start_ms, end_ms, points=points)
-    models = store.model_series(start_ms, end_ms, points=points)
+    devices = store.device_series(start_ms, end_ms, points=None)
+    models = store.model_series(start_ms, end_ms, points=None)
     decisions = store.decisions(start_ms, end_ms, limit=MAX_DECISIONS)
     return {
         "devices": [_device(sample) for sample in devices],

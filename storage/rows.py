@@ -10,6 +10,7 @@ from typing import cast
 from sqlalchemy import RowMapping
 
 from engine.decisions import Decision, Kind, Number, Reason
+from engine.policy import Policy
 from storage.samples import (
     DecisionRecord,
     DeviceSample,
@@ -75,6 +76,26 @@ def decision_record(row: RowMapping) -> DecisionRecord:
         numbers=tuple((name, value) for name, value in numbers),
     )
     return DecisionRecord(row["at_ms"], decision)
+
+
+def policy_row(
+    policy: Policy, before: Policy | None, *, author: str, reason: str, at_ms: int
+) -> Row:
+    """Return a policy version as a row, with its difference to the version before."""
+    diff = [] if before is None else before.diff(policy)
+    shown = [(field, _shown(old), _shown(new)) for field, old, new in diff]
+    return {
+        "version": policy.version,
+        "at_ms": at_ms,
+        "author": author,
+        "reason": reason,
+        "document": policy.model_dump_json(),
+        "diff": json.dumps(shown),
+    }
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else str(value)
 
 
 def policy_record(row: RowMapping) -> PolicyRecord:

@@ -34,13 +34,16 @@ def bucket_ms(start_ms: int, end_ms: int, *, points: int) -> int:
 
 
 def thin_devices(
-    samples: Iterable[DeviceSample], *, start_ms: int, width_ms: int
+    samples: Sequence[DeviceSample], *, start_ms: int, end_ms: int, points: int | None
 ) -> tuple[DeviceSample, ...]:
     """Keep of every device and bucket the samples of lowest and highest use, in time order.
 
     Levels are not averaged: a chart of averages hides the second in which
     the memory was full.
     """
+    if points is None:
+        return tuple(samples)
+    width_ms = bucket_ms(start_ms, end_ms, points=points)
     kept: list[DeviceSample] = []
     for bucket in _buckets(samples, start_ms=start_ms, width_ms=width_ms):
         by_device: dict[str, list[DeviceSample]] = {}
@@ -58,9 +61,12 @@ def thin_devices(
 
 
 def thin_models(
-    samples: Iterable[ModelSample], *, start_ms: int, width_ms: int
+    samples: Sequence[ModelSample], *, start_ms: int, end_ms: int, points: int | None
 ) -> tuple[ModelSample, ...]:
     """Merge every model's samples of a bucket: counts add up, histograms merge, queues peak."""
+    if points is None:
+        return tuple(samples)
+    width_ms = bucket_ms(start_ms, end_ms, points=points)
     merged: list[ModelSample] = []
     for bucket in _buckets(samples, start_ms=start_ms, width_ms=width_ms):
         by_model: dict[str, list[ModelSample]] = {}

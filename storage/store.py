@@ -18,6 +18,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.pool import StaticPool
 
 from engine.decisions import Kind
 from engine.errors import StoreError
@@ -34,6 +35,7 @@ from storage.rows import (
     model_row,
     model_sample,
     policy_record,
+    policy_row,
     run_record,
 )
 from storage.samples import (
@@ -46,7 +48,7 @@ from storage.samples import (
     RunState,
 )
 from storage.schema import DECISIONS, DEVICE_SAMPLES, MODEL_SAMPLES, POLICIES, RUNS
-from storage.series import bucket_ms, thin_devices, thin_models
+from storage.series import thin_devices, thin_models
 from storage.writer import Writer
 
 V = TypeVar("V")
@@ -144,8 +146,18 @@ class Store:
         writer.append(DECISIONS, [decision_row(record) for record in decisions])
 
     def flush(self) -> None:
-        """Wait until everything before it is committed."""
+        """Wait until everything before it is committed.
+
+        Raises:
+            StoreError: It cannot be written now; it is kept and tried again.
+        """
         self._writing().do(lambda _: None)
+        health = self._writing().health()
+        if health.waiting_rows:
+            raise StoreError(
+                f"{self._name}: {health.waiting_rows} rows wait to be written: "
+                f"{health.last_error}; make room or repair the store"
+            )
 
     def health(self) -> tuple[bool, str, int]:
         """Return (writes work, last error, rows that wait or were dropped)."""
@@ -160,16 +172,7 @@ class Store:
         Raises:
             StoreError: It could not be kept.
         """
-        before = self.last_policy()
-        diff = [] if before is None else before.diff(policy)
-        row = {
-            "version": policy.version,
-            "at_ms": at_ms,
-            "author": author,
-            "reason": reason,
-            "document": policy.model_dump_json(),
-            "diff": json.dumps([(field, _shown(a), _shown(b)) for field, a, b in diff]),
-        }
+        row = policy_row(policy, self.last_policy(), author=author, reason=reason, at_ms=at_ms)
         self._writing().do(lambda connection: connection.execute(insert(POLICIES), row))
 
     def policies(self, limit: int = 100) -> tuple[PolicyRecord, ...]:
@@ -211,6 +214,7 @@ class Store:
     ) -> None:
         """Close a run with its figures."""
         values = {"state": state, "summary": json.dumps(dict(summary)), "ended_ms": at_ms}
+        self.run(run_id)
         change = update(RUNS).where(RUNS.c.id == run_id).values(values)
         self._writing().do(lambda connection: connection.execute(change))
 
@@ -239,22 +243,20 @@ class Store:
         self._writing().do(lambda connection: connection.execute(change))
 
     def device_series(
-        self, start_ms: int, end_ms: int, *, points: int = 600
+        self, start_ms: int, end_ms: int, *, points: int | None = 600
     ) -> tuple[DeviceSample, ...]:
-        """Return the devices' samples from `start_ms` up to before `end_ms`, thinned."""
+        """Return the devices' samples from `start_ms` up to `end_ms`, thinned; None: all."""
         query = window(DEVICE_SAMPLES, start_ms, end_ms=end_ms)
         samples = self._all(query.order_by(DEVICE_SAMPLES.c.at_ms), device_sample)
-        width_ms = bucket_ms(start_ms, end_ms, points=points)
-        return thin_devices(samples, start_ms=start_ms, width_ms=width_ms)
+        return thin_devices(samples, start_ms=start_ms, end_ms=end_ms, points=points)
 
     def model_series(
-        self, start_ms: int, end_ms: int, *, points: int = 600
+        self, start_ms: int, end_ms: int, *, points: int | None = 600
     ) -> tuple[ModelSample, ...]:
-        """Return the models' samples from `start_ms` up to before `end_ms`, merged."""
+        """Return the models' samples from `start_ms` up to `end_ms`, merged; None: all."""
         query = window(MODEL_SAMPLES, start_ms, end_ms=end_ms)
         samples = self._all(query.order_by(MODEL_SAMPLES.c.at_ms), model_sample)
-        width_ms = bucket_ms(start_ms, end_ms, points=points)
-        return thin_models(samples, start_ms=start_ms, width_ms=width_ms)
+        return thin_models(samples, start_ms=start_ms, end_ms=end_ms, points=points)
 
     def decisions(
         self,
@@ -288,9 +290,11 @@ class Store:
         return self._writer
 
     def _all(self, query: Query, read: Callable[[RowMapping], V]) -> tuple[V, ...]:
-        with translated(self._name), self._engine.connect() as connection:
+        def rows(connection: Connection) -> tuple[V, ...]:
             return tuple(read(row) for row in connection.execute(query).mappings())
 
-
-def _shown(value: object) -> str:
-    return "none" if value is None else str(value)
+        # In memory there is one connection: reads take their turn among the writes.
+        if self._writer is not None and isinstance(self._engine.pool, StaticPool):
+            return cast(tuple[V, ...], self._writer.do(rows))
+        with translated(self._name), self._engine.connect() as connection:
+            return rows(connection)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 
 from sqlalchemy import Connection, Engine, Table, insert
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError
 
 from engine.errors import StoreError
 from storage.database import translated
 
 Row = Mapping[str, object]
 MAX_WAITING_ROWS = 200_000
+_LOG = logging.getLogger("millpond.store")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,15 @@ class Writer:
         self._last_error = ""
         self._dropped = 0
         self._is_closed = False
+        self._gate = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="millpond-writer")
         self._thread.start()
 
     def append(self, table: Table, rows: Sequence[Row]) -> None:
         """Queue rows and return at once."""
-        if rows and not self._is_closed:
-            self._queue.put(_Rows(table, rows))
+        with self._gate:
+            if rows and not self._is_closed:
+                self._queue.put(_Rows(table, rows))
 
     def do(self, change: Callable[[Connection], object]) -> object:
         """Make a change in the writer's thread, in order, and return its result.
@@ -84,10 +88,11 @@ class Writer:
         Raises:
             StoreError: It failed; nothing of it was kept.
         """
-        if self._is_closed:
-            raise StoreError(f"{self._name}: the store is closed; open it again")
         task = _Task(change, threading.Event())
-        self._queue.put(task)
+        with self._gate:
+            if self._is_closed:
+                raise StoreError(f"{self._name}: the store is closed; open it again")
+            self._queue.put(task)
         task.done.wait()
         if task.error is not None:
             raise task.error
@@ -100,11 +105,14 @@ class Writer:
 
     def close(self) -> None:
         """Write what is queued and end the thread; idempotent."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        self._queue.put(None)
+        with self._gate:
+            if not self._is_closed:
+                self._is_closed = True
+                self._queue.put(None)
         self._thread.join()
+        lost = sum(len(batch.rows) for batch in self._waiting)
+        if lost:
+            _LOG.error("%s: %d rows were not written: %s", self._name, lost, self._last_error)
 
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
@@ -136,8 +144,8 @@ class Writer:
                     connection.execute(insert(table), rows)
         except IntegrityError:
             self._write_one_by_one()
-        except SQLAlchemyError as error:
-            self._last_error = str(getattr(error, "orig", None) or error).splitlines()[0]
+        except Exception as error:  # noqa: BLE001  the only writer must live
+            self._last_error = _line(error)
             while sum(len(one.rows) for one in self._waiting) > MAX_WAITING_ROWS:
                 self._dropped += len(self._waiting.pop(0).rows)
             return
@@ -152,7 +160,8 @@ class Writer:
             try:
                 with self._engine.begin() as connection:
                     connection.execute(insert(table), row)
-            except IntegrityError:
+            except Exception as error:  # noqa: BLE001  this row cannot be written, others can
+                self._last_error = _line(error)
                 self._dropped += 1
         self._waiting.clear()
 
@@ -162,8 +171,16 @@ class Writer:
                 task.result = task.change(connection)
         except StoreError as error:
             task.error = error
+        except Exception as error:  # noqa: BLE001  its caller waits for an answer
+            task.error = StoreError(f"{self._name}: {_line(error)}")
         finally:
             task.done.set()
+
+
+def _line(error: Exception) -> str:
+    """Return an error's own words, on one line."""
+    cause = getattr(error, "orig", None) or error
+    return (str(cause).splitlines() or [type(cause).__name__])[0]
 
 
 def _by_table(waiting: Sequence[_Rows]) -> dict[Table, list[Row]]:
