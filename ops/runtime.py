@@ -136,6 +136,7 @@ def _try_open(held: _Held, options: Options) -> Station | None:
         return None
     held.station = station
     held.state = State("running", f"started with {len(station.engine.models)} models")
+    _LOG.info("running: %s", held.state.message)
     return station
 
 

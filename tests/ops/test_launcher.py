@@ -54,7 +54,7 @@ def test_the_server_brings_up_a_station_and_ends_it_cleanly(tmp_path: Path) -> N
     ) as server:
         assert server.stdout is not None
         for line in server.stdout:
-            if line.startswith("ready: "):
+            if line.startswith("running: "):
                 break
         found = ask(f"http://127.0.0.1:{port}/api/status")
         server.send_signal(signal.SIGTERM)
