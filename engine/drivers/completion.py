@@ -89,9 +89,13 @@ class Completion:
         self._thread = threading.Thread(target=self._run, name="millpond-completion")
         self._thread.start()
 
-    def resolve(self, pending: list[Pending]) -> None:
-        """Hand out results; called without the driver's lock."""
-        rest = _post(pending)
+    def resolve(self, pending: list[Pending], *, in_a_hurry: bool = False) -> None:
+        """Hand out results; called without the driver's lock.
+
+        Args:
+            in_a_hurry: A batch waits for the caller: the thread posts instead.
+        """
+        rest = pending if in_a_hurry else _post(pending)
         if rest:
             self._queue.put((rest, None))
 

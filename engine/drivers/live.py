@@ -82,6 +82,7 @@ class LiveDriver:
         self._on_cancel = self.cancel
         self._idle = threading.Event()
         self._completion = Completion(join)
+        self._resolved: list[list[Pending]] = []
         self._handed_out: list[Callable[[], None]] = []
         self._wakes: SimpleQueue[int | None] = SimpleQueue()
         self._timer = threading.Thread(target=self._keep_time, name="millpond-timer")
@@ -91,8 +92,7 @@ class LiveDriver:
     def handle(self, event: Event) -> list[Effect]:
         """Tell the core of an event and queue what it decides.
 
-        Results are handed out after the lock is free again: waking a caller
-        takes longer than most decisions.
+        Results are handed out after the lock is free: waking a caller takes long.
 
         Returns:
             The effects, already queued: for callers that look for an answer.
@@ -106,8 +106,12 @@ class LiveDriver:
                 routes = self._routes
                 for effect in effects:
                     routes[type(effect)](effect)
+                resolved, self._resolved = self._resolved, []
                 handed_out, self._handed_out = self._handed_out, []
         if effects:
+            for entries in resolved:
+                busy = any(type(effect) is RunBatch for effect in effects)
+                self._completion.resolve(entries, in_a_hurry=busy)
             for hand_out in handed_out:
                 hand_out()
         return effects
@@ -148,10 +152,8 @@ class LiveDriver:
 
     def snapshot(self) -> Snapshot:
         """Return the engine as it is now."""
-        for effect in self.handle(SnapshotDue()):
-            if isinstance(effect, PublishSnapshot):
-                return effect.snapshot
-        raise AssertionError("a due snapshot is published in the same step")
+        found = [e for e in self.handle(SnapshotDue()) if isinstance(e, PublishSnapshot)]
+        return found[-1].snapshot
 
     def sample_truth(self) -> None:
         """Ask every device what it holds itself, and tell the core."""
@@ -168,8 +170,9 @@ class LiveDriver:
     def drain_decisions(self) -> list[Decision]:
         """Return the decisions since the last call, oldest first, 65 536 at most."""
         with self._lock:
-            found, self._outbox = self._outbox, deque(maxlen=OUTBOX)
-        return list(found)
+            found = [*self._outbox]
+            self._outbox.clear()
+        return found
 
     def close(self, grace_s: float = 5.0) -> None:
         """Refuse new work, let what is queued finish for a while, cancel the rest, stop.
@@ -230,8 +233,7 @@ class LiveDriver:
     def _resolve(self, effect: Effect) -> None:
         assert isinstance(effect, ResolveRequests)
         pop = self._pending.pop
-        entries = [pop(request_id) for request_id in effect.request_ids]
-        self._handed_out.append(partial(self._completion.resolve, entries))
+        self._resolved.append([pop(request_id) for request_id in effect.request_ids])
         self._note_idle()
 
     def _reject(self, effect: Effect) -> None:
@@ -239,10 +241,9 @@ class LiveDriver:
         pop = self._pending.pop
         entries = [pop(request_id) for request_id in effect.request_ids]
         if effect.outcome != "refused":
-            reject = partial(
-                self._completion.reject, outcome=effect.outcome, message=effect.message
-            )
-            self._handed_out.append(partial(reject, entries))
+            reject = self._completion.reject
+            ended = {"outcome": effect.outcome, "message": effect.message}
+            self._handed_out.append(partial(reject, entries, **ended))
         self._note_idle()
 
     def _note_idle(self) -> None:
