@@ -137,8 +137,7 @@ class LiveDriver:
         """
         if self._is_closing:
             raise _closing(request.lane.model)
-        request_id = request.id
-        future.request_id = request_id
+        request_id = future.request_id = request.id
         future.on_cancel = self._on_cancel
         future.outputs = None
         self._pending[request_id] = future
@@ -152,8 +151,8 @@ class LiveDriver:
 
     def snapshot(self) -> Snapshot:
         """Return the engine as it is now."""
-        found = [e for e in self.handle(SnapshotDue()) if isinstance(e, PublishSnapshot)]
-        return found[-1].snapshot
+        effects = self.handle(SnapshotDue())
+        return [e for e in effects if isinstance(e, PublishSnapshot)][-1].snapshot
 
     def sample_truth(self) -> None:
         """Ask every device what it holds itself, and tell the core."""
