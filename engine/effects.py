@@ -78,13 +78,18 @@ class MoveWeights:
 
 @dataclass(frozen=True, slots=True)
 class ConvertWeights:
-    """Change the precision of a model's weights in place, on the device's worker."""
+    """Change the precision of a model's weights, on the device's worker.
+
+    They end at `new_offset`: the same as `offset` when they become smaller,
+    a block of their own when they become larger.
+    """
 
     convert_id: int
     device: str
     model: str
     precision: str
     offset: int
+    new_offset: int
     new_size_bytes: int
 
 

@@ -16,6 +16,8 @@ class Command(StrEnum):
 
     LOAD = "load"
     EVICT = "evict"
+    COMPACT = "compact"
+    CONVERT = "convert"
     DRAIN = "drain"
     UNDRAIN = "undrain"
     PAUSE = "pause"
@@ -151,11 +153,17 @@ class ConvertFailed:
 
 @dataclass(frozen=True, slots=True)
 class HostCopyFinished:
-    """A model's packed weights are in host memory."""
+    """A model's packed weights are in host memory, or in a file that is mapped.
+
+    Attributes:
+        size_bytes: Of the packed weights.
+        is_on_disk: The host's budget has no room for them: a load reads the file.
+    """
 
     model: str
     took_ns: int
     size_bytes: int
+    is_on_disk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +201,19 @@ class PolicyChanged:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCommand:
-    """An operator orders something by hand; empty names mean any device or all models."""
+    """An operator orders something by hand; empty names mean any device or all models.
+
+    Attributes:
+        size_bytes: Hole that a compaction is to open; 0: as large as it can.
+        precision: What a conversion is to end with.
+    """
 
     command: Command
     author: str
     model: str = ""
     device: str = ""
+    size_bytes: int = 0
+    precision: str = ""
 
 
 @dataclass(frozen=True, slots=True)

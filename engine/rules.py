@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from engine.units import MIB, NS_PER_S
+
 Fill = Literal["eager", "patient"]
+Precision = Literal["fp32", "bf16", "int8"]
+PRECISIONS: tuple[Precision, ...] = ("fp32", "bf16", "int8")
+"""From the full one down; each takes fewer bytes than the one before."""
+EvictionName = Literal["lru", "cost_aware", "priority_lru"]
+Rung = Literal["smaller_batch", "evict", "convert", "compact", "wait"]
+RUNGS: tuple[Rung, ...] = ("smaller_batch", "evict", "convert", "compact", "wait")
+"""The ways to make room, in the default order in which they are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,8 @@ class ModelRules:
     deadline_ns: int | None
     max_batch_ns: int | None
     pinned: bool
+    quota_bytes: int | None = None
+    precisions: tuple[str, ...] = ("fp32",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,22 @@ class PlacementWeights:
     queue: float
     swap: float
     victim_class: float
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRules:
+    """How room is made, in the core's units; see `MemoryPolicy`."""
+
+    eviction: str = "cost_aware"
+    ladder: tuple[str, ...] = RUNGS
+    protect_idle_ns: int = 10 * NS_PER_S
+    min_residence_ns: int = NS_PER_S // 50
+    demand_window_ns: int = 60 * NS_PER_S
+    load_overhead_ns: int = NS_PER_S // 20
+    smallest_batch: float = 0.5
+    move_bytes_per_s: int = 4096 * MIB
+    preallocate: bool = False
+    restore_share: float = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +91,8 @@ class CompiledPolicy:
     retry_batches: int
     models: Mapping[str, ModelRules] = field(default_factory=dict)
     pool_bytes: Mapping[str, int] = field(default_factory=dict)
+    reserve_bytes: Mapping[str, int] = field(default_factory=dict)
+    memory: MemoryRules = MemoryRules()
 
     def rules(self, model: str) -> ModelRules:
         """Return the rules that hold for that model."""

@@ -38,7 +38,12 @@ class ModelState:
         queueing: From arrival to the start of its batch.
         service: Of batches on the device.
         safe_items: Largest batch that fits on an empty device, by device.
-        host_bytes: Bytes of its host copy; 0 if it has none yet.
+        host_bytes: Bytes of its packed weights on the host; 0 if there are none yet.
+        is_on_disk: The host's budget has no room for them: they are a mapped file.
+        sizes: Bytes of its packed weights by precision, as far as they are known.
+        overshoots: Batches that needed more workspace than they were leased.
+        measured_share: Share of their leases that batches needed lately; 0: not measured.
+        demand: Batches lately, as they count for `cost_aware`; see `Demand`.
     """
 
     name: str
@@ -53,6 +58,11 @@ class ModelState:
     weight_bytes: int
     host_bytes: int
     safe_items: tuple[tuple[str, int], ...]
+    is_on_disk: bool = False
+    sizes: tuple[tuple[str, int], ...] = ()
+    overshoots: int = 0
+    measured_share: float = 0.0
+    demand: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,12 @@ class ModelBooks:
         virtual_ns: Time it used, divided by its weight; the lowest goes first in a class.
         caps: Largest batch after an out-of-memory error, by kind of device.
         is_refusing: Its last submission was refused; the onset was recorded.
+        is_on_disk: Its host copy is a mapped file: the host's budget has no room for it.
+        sizes: Bytes of its packed weights by precision, as far as they are known.
+        unconvertible: Precisions that a device failed to convert it to.
+        overshoots: Batches that needed more workspace than their lease.
+        measured_share: Measured share of its leases that its batches needed, lately; 0:
+            not measured.
     """
 
     name: str
@@ -70,6 +76,11 @@ class ModelBooks:
     host_bytes: int = 0
     caps: dict[str, int] = field(default_factory=dict)
     is_refusing: bool = False
+    is_on_disk: bool = False
+    sizes: dict[str, int] = field(default_factory=dict)
+    unconvertible: set[str] = field(default_factory=set)
+    overshoots: int = 0
+    measured_share: float = 0.0
 
 
 @dataclass(slots=True)
@@ -92,6 +103,7 @@ class Lane:
         expected_ns: Expected time of its prepared batch on the device.
         waits_patiently: A prepared batch of it may stay although its device is free.
         is_blocked: It waits for memory; said once per wait.
+        room_wake_ns: Instant of the wake-up at which somebody may leave for it; 0: none.
         is_servable: Some device could run at least one item of it.
     """
 
@@ -110,6 +122,7 @@ class Lane:
     expected_ns: int = 0
     waits_patiently: bool = False
     is_blocked: bool = False
+    room_wake_ns: int = 0
     is_servable: bool = True
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, Self
 
 from engine.errors import OutOfMemoryError, PolicyError
@@ -178,6 +178,29 @@ class Arena:
         self._blocks[offset] = (kept, owner)
         self._held_bytes -= size - kept
         self._holes.add(offset + kept, min(offset + size, self.fence_bytes))
+
+    def split(self, offset: int, parts: Iterable[tuple[int, int]]) -> None:
+        """Hold these parts of a block instead of the whole, which frees what lies between.
+
+        Args:
+            parts: (offset, size) by offset, aligned, inside the block, none touched twice.
+        """
+        size, owner = self._blocks.pop(offset)
+        self._held_bytes -= size
+        at, end = offset, offset + size
+        for start, part_bytes in parts:
+            assert at <= start and start + part_bytes <= end, "parts tile the block"
+            self._holes.add(at, min(start, self.fence_bytes))
+            self._blocks[start] = (part_bytes, owner)
+            self._held_bytes += part_bytes
+            at = start + part_bytes
+        self._holes.add(at, min(end, self.fence_bytes))
+
+    def join(self, offset: int) -> None:
+        """Make a block one with the held block behind it."""
+        size, owner = self._blocks[offset]
+        behind, _ = self._blocks.pop(offset + size)
+        self._blocks[offset] = (size + behind, owner)
 
     def set_fence(self, fence_bytes: int) -> None:
         """Move the fence: no new block reaches beyond it. O(n log n).

@@ -1,300 +1,281 @@
-"""Pool: the books of one device's memory - residents, leases and what is being won."""
+"""Pool: one shared byte range for anybody - request, release, available."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from engine.errors import InputError, OutOfMemoryError, PolicyError
 from engine.memory.arena import Arena
-from engine.memory.eviction import Candidate, Window, lru, plan_budget, plan_window
-from engine.spec import DeviceSpec
-from engine.units import align_up
+from engine.memory.compaction import Budget, plan_compaction
+from engine.memory.demand import Demand
+from engine.memory.eviction import EVICTIONS, Candidate
+from engine.memory.windows import Window, plan_window
+from engine.units import align_up, format_bytes
 
 ALIGNMENT = 512
+Moved = Callable[[str, int, int], None]
+"""Called with owner, old and new offset before the owner's block counts as moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """Say what getting bytes back costs, and what moving them costs.
+
+    Attributes:
+        fixed_ns: Of every load, however small.
+        ns_per_byte: Of a load; 0.08 is 12.3 GB/s.
+        move_ns_per_byte: Of a copy inside the range.
+    """
+
+    fixed_ns: int = 50_000_000
+    ns_per_byte: float = 1e9 / 12.3e9
+    move_ns_per_byte: float = 1e9 / 120e9
 
 
 @dataclass(slots=True)
-class Resident:
-    """Hold the books of one model's weights on a device.
+class _Held:
+    """Hold an owner's block and what is known of its use."""
 
-    Attributes:
-        is_ready: The load has ended; before that nothing can run on it.
-        is_leaving: Its eviction is under way; its bytes are still held.
-        users: Batches that run or are prepared on it.
-    """
-
-    model: str
     offset: int
     size_bytes: int
     serial: int
-    loaded_ns: int = 0
-    last_used_ns: int = 0
-    precision: str = "fp32"
-    is_ready: bool = False
-    is_leaving: bool = False
+    used_at: int
+    priority_class: int
     users: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """Show the workspace of one batch; without an offset it is a budget."""
-
-    size_bytes: int
-    offset: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Say how a wanted number of bytes can be had.
-
-    Attributes:
-        victims: Models to evict first, in that order; none: it fits as it is.
-        window: Start and end of the range that the victims open, if an address is wanted.
-    """
-
-    victims: tuple[str, ...] = ()
-    window: tuple[int, int] | None = None
-
-
 @dataclass(slots=True)
-class Claim:
-    """Hold bytes that are being won until the last victim is gone.
+class PoolCounts:
+    """Count what happened since the pool was made."""
 
-    The window is one held block from the decision on, so that nobody else
-    can take a part of it; bytes without an address are counted as `won_bytes`
-    and grow as the victims leave.
-    """
-
-    size_bytes: int
-    window: tuple[int, int] | None
-    waiting_for: set[str]
-    won_bytes: int = 0
+    granted: int = 0
+    granted_bytes: int = 0
+    evictions: int = 0
+    moved_bytes: int = 0
+    no_hole: int = 0
 
 
 @dataclass(slots=True)
 class Pool:
-    """Keep one device's books: held + free = pool, after every step.
+    """Share one range of bytes among owners; who was there longest unused goes first.
 
-    Weights have addresses in the arena. Leases have addresses too where the
-    device wants it; elsewhere they are a budget of the same pool, or of the
-    part of it that is set aside for them.
+    The pool of the engine, without the engine: the same arena, the same
+    eviction policies, the same planner of moves. It keeps books; the bytes
+    themselves are the caller's, who is told through `on_evict` and `on_move`
+    what has to leave or to be copied, before the books say that it did. Its
+    time is the number of requests so far. Not for several threads at once
+    without a lock of the caller's.
+
+    Attributes:
+        size_bytes: Of the range; rounded down to 512.
+        eviction: `lru`, `cost_aware` or `priority_lru`.
+        on_evict: Called with an owner whose bytes are about to be taken.
+        on_move: Called for each block that is about to be moved; None: nothing moves.
+        window: Requests after which an old one counts e times less, for `cost_aware`.
     """
 
-    spec: DeviceSpec
-    arena: Arena = field(init=False)
-    residents: dict[str, Resident] = field(default_factory=dict)
-    lease_bytes: int = 0
-    won_bytes: int = 0
-    loads: dict[str, int] = field(default_factory=dict)
+    size_bytes: int
+    eviction: str = "lru"
+    on_evict: Callable[[str], None] | None = None
+    on_move: Moved | None = None
+    reload: Reload = Reload()
+    window: int = 1500
+    counts: PoolCounts = field(default_factory=PoolCounts, init=False)
+    _arena: Arena = field(init=False)
+    _held: dict[str, _Held] = field(default_factory=dict, init=False)
+    _demand: dict[str, Demand] = field(default_factory=dict, init=False)
+    _now: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        """Lay out the arena: all of the pool, less what is set aside for leases."""
-        self.arena = Arena(self.spec.pool_bytes - self.set_aside_bytes, ALIGNMENT)
+        """Check the settings and lay out the range.
 
-    @property
-    def pool_bytes(self) -> int:
-        """Return the bytes that residents and leases share now.
-
-        More than the target while blocks still lie beyond a fence that came down.
+        Raises:
+            PolicyError: There is no such eviction policy, or no room at all.
         """
-        return self.arena.free_bytes + self.arena.held_bytes + self.set_aside_bytes
+        if self.eviction not in EVICTIONS:
+            raise PolicyError(
+                f"eviction: found {self.eviction!r}, wanted one of {', '.join(EVICTIONS)}"
+            )
+        if self.size_bytes < ALIGNMENT:
+            raise PolicyError(f"size: found {self.size_bytes} B, wanted at least {ALIGNMENT} B")
+        self._arena = Arena(self.size_bytes, ALIGNMENT, guard_bytes=0)
 
-    @property
-    def target_bytes(self) -> int:
-        """Return the bytes that residents and leases may share: where the fence stands."""
-        return self.arena.fence_bytes - self.arena.guard_bytes + self.set_aside_bytes
+    def request(self, owner: str, size_bytes: int, *, priority_class: int = 5) -> int:
+        """Give an owner a block, evicting idle owners until it fits; return its offset.
 
-    @property
-    def set_aside_bytes(self) -> int:
-        """Return the part of the pool that only budgeted leases may use."""
-        return self.spec.workspace_bytes or 0
-
-    @property
-    def over_bytes(self) -> int:
-        """Return the bytes that must go for the fence to hold."""
-        return max(0, self.pool_bytes - self.target_bytes, -self.free_bytes)
-
-    def set_fence(self, pool_bytes: int | None) -> None:
-        """Move the fence; None: as far as the arena goes.
-
-        What lies beyond stays until somebody evicts it.
-        """
-        arena = self.arena
-        if pool_bytes is None:
-            arena.set_fence(arena.size_bytes)
-            return
-        fence = arena.guard_bytes + pool_bytes - self.set_aside_bytes
-        arena.set_fence(min(arena.size_bytes, max(arena.guard_bytes, fence)))
-
-    def is_beyond_fence(self, offset: int, size_bytes: int) -> bool:
-        """Return whether a block reaches beyond the fence."""
-        return offset + size_bytes > self.arena.fence_bytes
-
-    def leaving_bytes(self) -> int:
-        """Return the bytes of residents whose eviction is under way."""
-        return sum(r.size_bytes for r in self.residents.values() if r.is_leaving)
-
-    def reset(self) -> None:
-        """Forget everything: the device is lost with all that was on it."""
-        fence = self.target_bytes
-        self.residents.clear()
-        self.lease_bytes = self.won_bytes = 0
-        self.__post_init__()
-        self.set_fence(fence)
-
-    @property
-    def free_bytes(self) -> int:
-        """Return the bytes of the pool that nobody holds; negative while a fence comes down."""
-        budgeted = 0 if self.spec.addressed else self.lease_bytes
-        return self.arena.free_bytes + self.set_aside_bytes - budgeted - self.won_bytes
-
-    @property
-    def lease_room_bytes(self) -> int:
-        """Return the bytes that a new lease could have without evicting anything."""
-        if self.spec.addressed:
-            return self.arena.largest_hole_bytes
-        if self.spec.workspace_bytes is not None:
-            return self.spec.workspace_bytes - self.lease_bytes
-        return self.free_bytes
-
-    @property
-    def weight_room_bytes(self) -> int:
-        """Return the free bytes that weights could use, wherever they lie."""
-        if self.spec.addressed or self.spec.workspace_bytes is not None:
-            return self.arena.free_bytes
-        return self.free_bytes
-
-    def max_lease_bytes(self, weight_bytes: int) -> int:
-        """Return the largest lease beside these weights alone; negative if they do not fit."""
-        left = self.arena.fence_bytes - self.arena.guard_bytes
-        left -= align_up(weight_bytes, ALIGNMENT)
-        if self.spec.workspace_bytes is None:
-            return left
-        return self.spec.workspace_bytes if left >= 0 else -1
-
-    def has_room(self, size_bytes: int) -> bool:
-        """Return whether weights of that size fit as it is."""
-        return size_bytes <= self.weight_room_bytes and self.arena.can_fit(size_bytes)
-
-    def plan_weights(self, size_bytes: int, candidates: list[Candidate]) -> Plan | None:
-        """Return the cheapest way to a hole for weights; None if there is none.
+        An owner that has a block of at least that size keeps it: the call
+        then says that it is used again.
 
         Args:
-            candidates: Residents that may be evicted for it.
+            size_bytes: More than 0; rounded up to 512.
+            priority_class: 0 (most urgent) to 9; nobody more urgent is evicted for it.
+
+        Raises:
+            InputError: No size, no such class, or the owner's block is too small.
+            OutOfMemoryError: Those who may go do not have the bytes; nothing changed.
         """
-        size_bytes = align_up(size_bytes, ALIGNMENT)
-        if self.has_room(size_bytes):
-            return Plan()
-        order = lru(candidates)
-        short = size_bytes - self.weight_room_bytes
-        if (window := self._plan_window(order, size_bytes)) is None:
-            return None
-        victims = window.victims
-        # A hole is not enough where leases are a budget of the same bytes.
-        won = sum(c.size_bytes for c in candidates if c.model in victims)
-        rest = [c for c in order if c.model not in victims]
-        if (more := plan_budget(rest, short - won) if short > won else ()) is None:
-            return None
-        return Plan((*victims, *more), (window.start, window.end))
+        held = self._checked(owner, size_bytes, priority_class=priority_class)
+        self._now += 1
+        self._demand.setdefault(owner, Demand()).note(self._now, self.window)
+        if held is not None:
+            held.used_at, held.priority_class = self._now, priority_class
+            return held.offset
+        size = align_up(size_bytes, ALIGNMENT)
+        if not self._arena.can_fit(size):
+            self._make_room(owner, size, priority_class=priority_class)
+        offset = self._arena.allocate(size, owner=owner)
+        self._held[owner] = _Held(offset, size, self._now, self._now, priority_class)
+        self.counts.granted += 1
+        self.counts.granted_bytes += size
+        return offset
 
-    def plan_lease(self, size_bytes: int, candidates: list[Candidate]) -> Plan | None:
-        """Return the cheapest way to the bytes of a lease; None if there is none."""
-        if size_bytes <= self.lease_room_bytes:
-            return Plan()
-        if self.spec.workspace_bytes is not None:
-            return None
-        order = lru(candidates)
-        if self.spec.addressed:
-            size_bytes = align_up(size_bytes, ALIGNMENT)
-            window = self._plan_window(order, size_bytes)
-            return None if window is None else Plan(window.victims, (window.start, window.end))
-        victims = plan_budget(order, size_bytes - self.lease_room_bytes)
-        return None if victims is None else Plan(victims)
+    def use(self, owner: str) -> None:
+        """Protect an owner from eviction and moves until as many `done`.
 
-    def _plan_window(self, order: list[Candidate], size_bytes: int) -> Window | None:
-        arena = self.arena
-        return plan_window(
-            arena.holes(), order, size_bytes=size_bytes, fence_bytes=arena.fence_bytes
-        )
-
-    def claim(self, size_bytes: int, plan: Plan) -> Claim:
-        """Start winning bytes: the victims are leaving, what is free already is taken.
-
-        Returns:
-            The claim; its bytes count as held from now on.
+        Raises:
+            InputError: It holds nothing.
         """
-        assert plan.victims, "without victims the bytes can be had at once"
-        for model in plan.victims:
-            self.residents[model].is_leaving = True
-        if plan.window is None:
-            won = sum(self.residents[model].size_bytes for model in plan.victims)
-            free_now = max(0, size_bytes - won)
-            self.won_bytes += free_now
-            return Claim(size_bytes, None, set(plan.victims), free_now)
-        start, end = plan.window
-        for model in plan.victims:
-            resident = self.residents[model]
-            if start <= resident.offset < end:
-                self.arena.free(resident.offset)
-        self.arena.allocate_at(start, end - start)
-        return Claim(size_bytes, plan.window, set(plan.victims))
+        self._of(owner).users += 1
 
-    def victim_gone(self, claim: Claim, model: str) -> bool:
-        """Take note that a victim's weights are gone; return whether it was the last."""
-        resident = self.residents.pop(model)
-        claim.waiting_for.discard(model)
-        window = claim.window
-        if window is None:
-            self.arena.free(resident.offset)
-            self.won_bytes += resident.size_bytes
-            claim.won_bytes += resident.size_bytes
-        elif not window[0] <= resident.offset < window[1]:
-            self.arena.free(resident.offset)
-        return not claim.waiting_for
+    def done(self, owner: str) -> None:
+        """End one `use`.
 
-    def give_up(self, claim: Claim) -> None:
-        """Let go of what a claim without victims left to wait for has won."""
-        assert not claim.waiting_for, "victims on their way out are still held"
-        if claim.window is None:
-            self.won_bytes -= claim.won_bytes
-            claim.won_bytes = 0
-        else:
-            self.arena.free(claim.window[0])
+        Raises:
+            InputError: It holds nothing, or was not in use.
+        """
+        held = self._of(owner)
+        if not held.users:
+            raise InputError(f"{owner}: found no use to end; call use before done")
+        held.users -= 1
 
-    def start_load(self, model: str, size_bytes: int, *, serial: int) -> Resident:
-        """Give a model's weights a block; they are on their way."""
-        assert model not in self.residents, "a model is resident once per device"
-        offset = self.arena.allocate(size_bytes)
-        resident = Resident(model, offset, align_up(size_bytes, ALIGNMENT), serial)
-        self.residents[model] = resident
-        return resident
+    def lease(self, owner: str, size_bytes: int) -> int:
+        """Take a block from the high end for a short while; return its offset.
 
-    def remove(self, model: str) -> None:
-        """Free a resident's block."""
-        self.arena.free(self.residents.pop(model).offset)
+        It is never evicted and never moves; give it back with `end`.
 
-    def start_lease(self, size_bytes: int) -> Lease:
-        """Take the bytes of a lease that fits now."""
-        assert size_bytes <= self.lease_room_bytes, "a lease is planned before it is taken"
-        if not self.spec.addressed:
-            self.lease_bytes += size_bytes
-            return Lease(size_bytes, None)
-        size_bytes = align_up(size_bytes, ALIGNMENT)
-        self.lease_bytes += size_bytes
-        return Lease(size_bytes, self.arena.allocate(size_bytes, end="high"))
+        Raises:
+            OutOfMemoryError: Those who may go do not have the bytes; nothing changed.
+        """
+        size = align_up(size_bytes, ALIGNMENT)
+        if not self._arena.can_fit(size):
+            self._make_room(owner, size, priority_class=0)
+        return self._arena.allocate(size, end="high", owner=owner)
 
-    def shrink_lease(self, lease: Lease, size_bytes: int) -> Lease:
-        """Give back the part of a lease that its batch does not need."""
-        if lease.offset is not None:
-            size_bytes = align_up(size_bytes, ALIGNMENT)
-        if size_bytes >= lease.size_bytes:
-            return lease
-        if lease.offset is not None:
-            self.arena.shrink(lease.offset, size_bytes)
-        self.lease_bytes -= lease.size_bytes - size_bytes
-        return Lease(size_bytes, lease.offset)
-
-    def end_lease(self, lease: Lease) -> None:
+    def end(self, offset: int) -> None:
         """Give a lease back."""
-        self.lease_bytes -= lease.size_bytes
-        if lease.offset is not None:
-            self.arena.free(lease.offset)
+        self._arena.free(offset)
+
+    def release(self, owner: str) -> None:
+        """Give back what an owner holds; one that holds nothing may say so again."""
+        held = self._held.pop(owner, None)
+        if held is not None:
+            self._arena.free(held.offset)
+
+    def available(self) -> int:
+        """Return the free bytes, in one piece or many."""
+        return self._arena.free_bytes
+
+    def holds(self, owner: str) -> bool:
+        """Return whether an owner has a block."""
+        return owner in self._held
+
+    def offset(self, owner: str) -> int:
+        """Return where an owner's block starts.
+
+        Raises:
+            InputError: It holds nothing.
+        """
+        return self._of(owner).offset
+
+    def blocks(self) -> list[tuple[int, int, str]]:
+        """Return (offset, size, owner) of all blocks, by offset."""
+        arena = self._arena
+        return [(offset, size, arena.owner(offset)) for offset, size in arena.blocks()]
+
+    def _of(self, owner: str) -> _Held:
+        held = self._held.get(owner)
+        if held is None:
+            raise InputError(f"{owner}: holds nothing (evicted, or never asked); request first")
+        return held
+
+    def _checked(self, owner: str, size_bytes: int, *, priority_class: int) -> _Held | None:
+        if size_bytes <= 0:
+            raise InputError(f"{owner}: found a size of {size_bytes}, wanted more than 0 bytes")
+        if not 0 <= priority_class <= 9:
+            raise InputError(f"{owner}: found class {priority_class}, wanted 0 to 9")
+        held = self._held.get(owner)
+        if held is not None and size_bytes > held.size_bytes:
+            raise InputError(
+                f"{owner}: holds {format_bytes(held.size_bytes)}, wanted "
+                f"{format_bytes(size_bytes)}; release it first"
+            )
+        return held
+
+    def _make_room(self, owner: str, size: int, *, priority_class: int) -> None:
+        """Evict and move as is cheapest, or change nothing and say that it is impossible."""
+        arena = self._arena
+        self.counts.no_hole += arena.free_bytes >= size
+        policy = EVICTIONS[self.eviction]
+        order = policy.order(self._candidates(owner, priority_class))
+        window = plan_window(
+            arena.holes(),
+            [c for c in order if c.may_leave],
+            size_bytes=size,
+            is_priced=policy.is_priced,
+        )
+        if not self._compacted(order, size, window=window):
+            if window is None:
+                raise OutOfMemoryError(
+                    f"{owner}: wanted {format_bytes(size)}, found "
+                    f"{format_bytes(arena.free_bytes)} free and nobody who may go for it",
+                    wanted_bytes=size,
+                    free_bytes=arena.free_bytes,
+                    largest_hole_bytes=arena.largest_hole_bytes,
+                )
+            self._evict(window.victims)
+
+    def _compacted(self, order: list[Candidate], size: int, *, window: Window | None) -> bool:
+        """Open the hole by moves, with evictions or without, if that costs less."""
+        if self.on_move is None:
+            return False
+        budget = Budget(self.reload.move_ns_per_byte, self.size_bytes)
+        plan = plan_compaction(self._arena.holes(), order, size_bytes=size, budget=budget)
+        if plan is None or (window is not None and window.price_ns <= plan.price_ns):
+            return False
+        self._evict(plan.victims)
+        for move in plan.moves:
+            held = self._held[move.model]
+            self.on_move(move.model, move.offset, move.new_offset)
+            self._arena.free(held.offset)
+            self._arena.allocate_at(move.new_offset, held.size_bytes, owner=move.model)
+            held.offset = move.new_offset
+            self.counts.moved_bytes += held.size_bytes
+        return True
+
+    def _evict(self, victims: Iterable[str]) -> None:
+        for victim in victims:
+            if self.on_evict is not None:
+                self.on_evict(victim)
+            self.release(victim)
+            self.counts.evictions += 1
+
+    def _candidates(self, owner: str, priority_class: int) -> list[Candidate]:
+        price = self.reload
+        return [
+            Candidate(
+                name,
+                held.size_bytes,
+                held.offset,
+                held.used_at,
+                has_queue=False,
+                serial=held.serial,
+                priority_class=held.priority_class,
+                price_ns=self._demand[name].at(self._now, self.window)
+                * (price.fixed_ns + price.ns_per_byte * held.size_bytes),
+                may_leave=held.priority_class >= priority_class,
+                may_move=True,
+            )
+            for name, held in self._held.items()
+            if name != owner and not held.users
+        ]

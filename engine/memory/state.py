@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-BlockKind = Literal["guard", "resident", "loading", "evicting", "lease", "hole"]
+BlockKind = Literal[
+    "guard", "resident", "loading", "evicting", "lease", "moving", "claimed", "hole"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,10 @@ class ResidentState:
         priority_class: The more urgent of its own class and its queued requests'.
         in_use: A batch of it runs or is prepared here.
         loads: How often it was loaded onto this device.
+        is_movable: Compaction may move it.
+        is_changing: It is being moved or converted.
+        full_bytes: Size of its block at full precision.
+        price_ns: Time of loads that its eviction is expected to cost.
     """
 
     model: str
@@ -38,6 +44,10 @@ class ResidentState:
     in_use: bool
     pinned: bool
     loads: int
+    is_movable: bool = True
+    is_changing: bool = False
+    full_bytes: int = 0
+    price_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +86,9 @@ class DeviceState:
         queued_ns: Expected time of the loads that its loader still has to do.
         truth_bytes: What the device itself reports as used (0: unknown).
         busy_ns: Time since the start in which a batch ran; only ever grows.
+        warm_bytes: Part of `lease_bytes` that is kept for the next batch.
+        moved_bytes: Copied by compaction since the start; `moves` counts its blocks.
+        victim_idle_ns: How long the last victim had been idle; short: the pool thrashes.
     """
 
     name: str
@@ -105,6 +118,13 @@ class DeviceState:
     is_lost: bool
     truth_bytes: int
     busy_ns: int = 0
+    warm_bytes: int = 0
+    move_bytes_per_s: float = 0.0
+    moves: int = 0
+    moved_bytes: int = 0
+    conversions: int = 0
+    evictions: int = 0
+    victim_idle_ns: int | None = None
 
     @property
     def held_bytes(self) -> int:

@@ -3,57 +3,95 @@
 from __future__ import annotations
 
 from heapq import heappush
+from math import ceil
 
 from engine.batching.lanes import Lane, Taken
 from engine.batching.watermarks import leave_reason
 from engine.decisions import Kind, Reason
 from engine.effects import CallWorker, RunBatch
+from engine.memory.demand import Demand
+from engine.profile import Profile
 from engine.request import RequestState
 from engine.scheduler.books import Batch, DeviceBooks
+from engine.scheduler.claims import end_batch_claim
 from engine.scheduler.intake import refresh
+from engine.scheduler.ladder import Need
 from engine.scheduler.limits import capacity
-from engine.scheduler.room import try_lease
+from engine.scheduler.room import drop_warm, try_lease
 from engine.scheduler.step import Step, Urgency
 
 
 def prepare(step: Step, lane: Lane, *, device: DeviceBooks, urgency: Urgency) -> bool:
     """Take a lease and the batch place, all or nothing.
 
-    Rungs, in order: the full capacity in free bytes; a smaller batch that
-    still takes all that waits; evictions for the full capacity; any batch of
-    at least one item.
+    The full capacity if it fits as it is, or a smaller batch that takes all
+    that waits; else the ladder of ways to make room, and at its end any batch
+    of at least one item.
     """
     items, bound = capacity(step, lane, device=device)
     retry = lane.retries[0] if lane.retries else None
     if retry is not None:
         items = min(items, sum(count for _, _, count in retry.parts))
+    if items < 1:
+        return False
     profile = step.profile(lane, device)
     assert profile is not None, "placed only where there is a profile"
-    fitting = profile.max_items(device.pool.lease_room_bytes)
-    if min(lane.queued_items or items, items) <= fitting < items:
-        items, bound = fitting, Reason.MEMORY_CAP
-    name = device.spec.name
-    batch = Batch(step.new_id(), lane, name, items, bound, 0, step.now_ns)
-    if not try_lease(
-        step, device, batch=batch, size_bytes=profile.workspace_bytes(items), urgency=urgency
-    ):
-        items = min(items, fitting)
-        if items < 1 or (retry is not None and items < batch.capacity):
-            return False
-        batch.capacity, batch.bound = items, Reason.MEMORY_CAP
-        if not try_lease(
-            step,
-            device,
-            batch=batch,
-            size_bytes=profile.workspace_bytes(items),
-            urgency=urgency,
-        ):
-            return False
+    batch = Batch(step.new_id(), lane, device.spec.name, items, bound, 0, step.now_ns)
+    if not _take_room(step, device, batch=batch, urgency=urgency, profile=profile):
+        return False
     if retry is not None:
         batch.retry = lane.retries.popleft()
     else:
         lane.claimed_items += batch.capacity
     batch.expected_ns = profile.latency.at(batch.capacity)
+    _take_place(step, device, batch=batch)
+    return True
+
+
+def _take_room(
+    step: Step, device: DeviceBooks, *, batch: Batch, urgency: Urgency, profile: Profile
+) -> bool:
+    """Find the bytes of a batch, for fewer items if need be."""
+    lane, items, pool = batch.lane, batch.capacity, device.pool
+    if _take_warm(device, batch=batch, size_bytes=profile.workspace_bytes(items)):
+        return True
+    fitting = profile.max_items(pool.lease_room_bytes)
+    wanted = items if lane.retries else min(lane.queued_items or items, items)
+    if wanted <= fitting < items:
+        items, batch.bound = fitting, Reason.MEMORY_CAP
+    if items <= fitting:
+        batch.capacity = items
+        batch.lease = pool.start_lease(profile.workspace_bytes(items))
+        return True
+    memory = step.books.policy.memory
+    enough = max(1, ceil(wanted * memory.smallest_batch))
+    smaller = 0
+    if not lane.retries and enough <= fitting:
+        smaller = profile.workspace_bytes(fitting)
+    size = profile.workspace_bytes(items)
+    need = Need(lane.key.model, urgency, size, False, smaller_bytes=smaller, lane=lane)
+    found = try_lease(step, device, batch=batch, need=need)
+    if not found and not lane.retries and fitting >= 1 and "smaller_batch" in memory.ladder:
+        found = profile.workspace_bytes(fitting)
+        batch.lease = pool.start_lease(found)
+    if found and found < size:
+        batch.capacity, batch.bound = fitting, Reason.MEMORY_CAP
+    return found > 0
+
+
+def _take_warm(device: DeviceBooks, *, batch: Batch, size_bytes: int) -> bool:
+    """Let a batch have the lease that is kept warm, if it is large enough; or give it back."""
+    if device.warm is None:
+        return False
+    if device.warm.size_bytes < size_bytes:
+        drop_warm(device)
+        return False
+    batch.lease, device.warm = device.warm, None
+    return True
+
+
+def _take_place(step: Step, device: DeviceBooks, *, batch: Batch) -> None:
+    lane = batch.lane
     device.prepared = batch
     device.pool.residents[lane.key.model].users += 1
     step.books.batches[batch.id] = batch
@@ -65,7 +103,6 @@ def prepare(step: Step, lane: Lane, *, device: DeviceBooks, urgency: Urgency) ->
         heappush(step.books.wakes, (latest_ns, lane.serial))
     refresh(step, lane)
     step.changed()
-    return True
 
 
 def withdraw(step: Step, device: DeviceBooks) -> None:
@@ -73,9 +110,7 @@ def withdraw(step: Step, device: DeviceBooks) -> None:
     batch = device.prepared
     assert batch is not None, "only a prepared batch can be withdrawn"
     device.prepared = None
-    for reservation in device.reservations.values():
-        if reservation.batch is batch:
-            reservation.is_revoked = True
+    end_batch_claim(device, batch)
     lane = batch.lane
     _end_batch(step, device, batch=batch)
     if batch.retry is not None:
@@ -94,6 +129,19 @@ def _end_batch(step: Step, device: DeviceBooks, *, batch: Batch) -> None:
     if resident is not None:
         resident.users -= 1
     del step.books.batches[batch.id]
+    if step.books.policy.memory.preallocate and device.warm is None and device.is_open:
+        _keep_warm(step, device, lane=batch.lane)
+
+
+def _keep_warm(step: Step, device: DeviceBooks, *, lane: Lane) -> None:
+    """Keep a lease at the lane's high watermark, so that weights do not take its bytes."""
+    profile = step.profile(lane, device)
+    if profile is None or device.reservations:
+        return
+    items, _ = capacity(step, lane, device=device)
+    size = profile.workspace_bytes(items)
+    if items >= 1 and 0 < size <= device.pool.lease_room_bytes:
+        device.warm = device.pool.start_lease(size)
 
 
 def end_running(step: Step, device: DeviceBooks) -> Batch:
@@ -196,11 +244,14 @@ def _send(step: Step, device: DeviceBooks, *, batch: Batch, reason: Reason) -> N
     model = lane.model
     profile = step.profile(lane, device)
     assert profile is not None and batch.lease is not None, "prepared with both"
-    batch.lease = device.pool.shrink_lease(batch.lease, profile.workspace_bytes(batch.items))
+    if not books.policy.memory.preallocate:
+        size = profile.workspace_bytes(batch.items)
+        batch.lease = device.pool.shrink_lease(batch.lease, size)
     batch.needed_bytes = profile.workspace_bytes(batch.items)
     batch.expected_ns = profile.latency.at(batch.items)
     device.running = batch
     device.busy_until_ns = step.now_ns + batch.expected_ns
+    _note_demand(step, model.name)
     books.virtual_ns = max(books.virtual_ns, model.virtual_ns)
     model.virtual_ns += batch.expected_ns * 1000 // model.rules.weight_milli
     lane.revocations = 0
@@ -226,3 +277,11 @@ def _send(step: Step, device: DeviceBooks, *, batch: Batch, reason: Reason) -> N
         )
     )
     step.changed()
+
+
+def _note_demand(step: Step, model: str) -> None:
+    demands = step.books.demands
+    demand = demands.get(model)
+    if demand is None:
+        demand = demands[model] = Demand()
+    demand.note(step.now_ns, step.books.policy.memory.demand_window_ns)

@@ -7,7 +7,9 @@ from typing import Literal
 
 from engine.batching.lanes import Lane, ModelBooks, RetryGroup, Taken
 from engine.decisions import Kind, Reason
-from engine.memory.pool import Claim, Lease, Pool
+from engine.memory.demand import Demand
+from engine.memory.device_pool import DevicePool
+from engine.memory.holdings import Claim, Conversion, Lease, Move
 from engine.profile import Profile
 from engine.request import Request
 from engine.rules import CompiledPolicy
@@ -48,15 +50,37 @@ class Batch:
 
 @dataclass(slots=True)
 class Reservation:
-    """Hold a load or a lease that waits for its victims to be gone."""
+    """Hold a load, a lease or just a hole that waits for its bytes to be won.
+
+    Attributes:
+        change_id: Move that its device was told to do; 0: none.
+    """
 
     id: int
-    kind: Literal["load", "lease"]
+    kind: Literal["load", "lease", "hole"]
     device: str
     model: str
     claim: Claim
     batch: Batch | None = None
     is_revoked: bool = False
+    change_id: int = 0
+
+
+@dataclass(slots=True)
+class Change:
+    """Hold a move or a conversion that a device's worker was told to do.
+
+    Attributes:
+        reservation: For whom; None: a resident gets its full precision back.
+        scratch: Workspace of a conversion.
+    """
+
+    id: int
+    device: str
+    reservation: Reservation | None
+    move: Move | None = None
+    conversion: Conversion | None = None
+    scratch: Lease | None = None
 
 
 @dataclass(slots=True)
@@ -83,11 +107,17 @@ class Eviction:
 
 @dataclass(slots=True)
 class DeviceBooks:
-    """Hold one device: its pool, its two batch places, what its loader does."""
+    """Hold one device: its pool, its two batch places, what its loader does.
+
+    Attributes:
+        warm: Lease that is kept although no batch has it, at a high watermark's size.
+        debt_bytes: Moved bytes that the budget of moves has not paid off at `debt_at_ns`.
+        victim_idle_ns: How long the last victim had been idle; None: nobody had to go.
+    """
 
     spec: DeviceSpec
     serial: int
-    pool: Pool
+    pool: DevicePool
     running: Batch | None = None
     prepared: Batch | None = None
     reservations: dict[int, Reservation] = field(default_factory=dict)
@@ -100,6 +130,14 @@ class DeviceBooks:
     is_draining: bool = False
     is_lost: bool = False
     truth_bytes: int = 0
+    warm: Lease | None = None
+    debt_bytes: int = 0
+    debt_at_ns: int = 0
+    moved_bytes: int = 0
+    moves: int = 0
+    conversions: int = 0
+    evictions: int = 0
+    victim_idle_ns: int | None = None
 
     @property
     def is_open(self) -> bool:
@@ -109,7 +147,7 @@ class DeviceBooks:
     def holds(self, model: str) -> bool:
         """Return whether a batch of the model could run here without a load."""
         resident = self.pool.residents.get(model)
-        return resident is not None and resident.is_ready and not resident.is_leaving
+        return resident is not None and resident.is_open
 
     def is_winning(self, model: str) -> bool:
         """Return whether a load of the model is decided and not finished."""
@@ -125,6 +163,8 @@ class Books:
 
     Attributes:
         profiles: By (model, kind of device, item shape); shape () holds for all others.
+        reduced: The same of lower precisions, with the precision as fourth part.
+        demands: How often models were wanted lately.
         ready: Lanes that want a batch, by serial.
         wakes: Heap of (instant, serial of a lane) for timeouts.
         deadlines: Heap of (instant, request id).
@@ -141,10 +181,13 @@ class Books:
     lanes: dict[LaneKey, Lane] = field(default_factory=dict)
     lane_list: list[Lane] = field(default_factory=list)
     profiles: dict[tuple[str, str, tuple[int, ...]], Profile] = field(default_factory=dict)
+    reduced: dict[tuple[str, str, tuple[int, ...], str], Profile] = field(default_factory=dict)
+    demands: dict[str, Demand] = field(default_factory=dict)
     requests: dict[int, Request] = field(default_factory=dict)
     batches: dict[int, Batch] = field(default_factory=dict)
     loads: dict[int, Load] = field(default_factory=dict)
     evictions: dict[int, Eviction] = field(default_factory=dict)
+    changes: dict[int, Change] = field(default_factory=dict)
     ready: dict[int, Lane] = field(default_factory=dict)
     wakes: list[tuple[int, int]] = field(default_factory=list)
     deadlines: list[tuple[int, int]] = field(default_factory=list)

@@ -36,6 +36,13 @@ from engine.events import (
 )
 from engine.rules import CompiledPolicy
 from engine.scheduler.books import Books
+from engine.scheduler.changes import (
+    convert_failed,
+    convert_finished,
+    move_failed,
+    move_finished,
+)
+from engine.scheduler.claims import evict_finished
 from engine.scheduler.dispatch import decide
 from engine.scheduler.intake import cancel_requested, submitted, time_passed
 from engine.scheduler.operate import (
@@ -56,7 +63,6 @@ from engine.scheduler.outcomes import (
     worker_ready,
 )
 from engine.scheduler.publish import snapshot
-from engine.scheduler.room import evict_finished
 from engine.scheduler.step import Step
 
 E = TypeVar("E")
@@ -149,10 +155,6 @@ def _device_lost(step: Step, event: DeviceLost) -> None:
     lose_device(step, step.books.devices[event.device], message=event.message)
 
 
-def _not_ordered(step: Step, event: Event) -> None:
-    raise AssertionError(f"{event!r} ends nothing that the core ordered")
-
-
 def _evict_failed(step: Step, event: EvictFailed) -> None:
     eviction = step.books.evictions.get(event.eviction_id)
     if eviction is not None:
@@ -179,10 +181,10 @@ def _table() -> dict[type, Callable[[Step, Event], None]]:
         OperatorCommand: operator_command,
         DeviceAdded: device_added,
         DeviceLost: _device_lost,
-        MoveFinished: _not_ordered,
-        MoveFailed: _not_ordered,
-        ConvertFinished: _not_ordered,
-        ConvertFailed: _not_ordered,
+        MoveFinished: move_finished,
+        MoveFailed: move_failed,
+        ConvertFinished: convert_finished,
+        ConvertFailed: convert_failed,
         TimePassed: _time_passed,
         SnapshotDue: _snapshot_due,
     }

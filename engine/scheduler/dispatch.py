@@ -10,9 +10,10 @@ from engine.placement.score import Choice, Want
 from engine.scheduler.batches import let_leave, prepare, withdraw
 from engine.scheduler.books import DeviceBooks
 from engine.scheduler.limits import safe_items
+from engine.scheduler.precision import restore
 from engine.scheduler.publish import device_state
 from engine.scheduler.room import start_load
-from engine.scheduler.step import Step
+from engine.scheduler.step import Step, Urgency
 
 MAX_REVOCATIONS = 2
 
@@ -27,6 +28,8 @@ def decide(step: Step) -> None:
                 let_leave(step, device)
         if books.ready:
             _place_ready(step)
+    if books.reduced:
+        restore(step)
 
 
 def _place_ready(step: Step) -> None:
@@ -91,7 +94,10 @@ def _place(step: Step, lane: Lane) -> None:
     if device.is_winning(model) or resident is not None:
         return
     urgency = step.urgency(lane)
-    if start_load(step, device, model=model, urgency=urgency):
+    if start_load(step, device, model=model, urgency=urgency, lane=lane) or (
+        _withdraw_lesser(step, lane, device=device, urgency=urgency)
+        and start_load(step, device, model=model, urgency=urgency, lane=lane)
+    ):
         lane.assigned = device.spec.name
         lane.is_blocked = False
     else:
@@ -172,18 +178,36 @@ def _prepare_or_revoke(step: Step, lane: Lane, *, device: DeviceBooks) -> None:
         mine, theirs = urgency[0], step.urgency(held.lane)[0]
         if mine >= theirs or held.lane.revocations >= MAX_REVOCATIONS or held.lease is None:
             return
-        held.lane.revocations += 1
-        step.decide(
-            Kind.RETRY,
-            Reason.PREEMPTED,
-            model=held.lane.key.model,
-            device=device.spec.name,
-            subject=held.id,
-            numbers=(("class", theirs), ("by", lane.key.model), ("by_class", mine)),
-        )
-        withdraw(step, device)
+        _preempt(step, lane, device=device, mine=mine)
     if not prepare(step, lane, device=device, urgency=urgency):
         _blocked(step, lane, device=device)
+
+
+def _withdraw_lesser(step: Step, lane: Lane, *, device: DeviceBooks, urgency: Urgency) -> bool:
+    """Take the place of a prepared batch of a less urgent class: its bytes may be enough."""
+    held = device.prepared
+    if held is None or held.lease is None or held.lane.revocations >= MAX_REVOCATIONS:
+        return False
+    if held.lane.model is lane.model or step.urgency(held.lane)[0] <= urgency[0]:
+        return False
+    _preempt(step, lane, device=device, mine=urgency[0])
+    return True
+
+
+def _preempt(step: Step, lane: Lane, *, device: DeviceBooks, mine: int) -> None:
+    held = device.prepared
+    assert held is not None, "only a prepared batch loses its place"
+    held.lane.revocations += 1
+    theirs = step.urgency(held.lane)[0]
+    step.decide(
+        Kind.RETRY,
+        Reason.PREEMPTED,
+        model=held.lane.key.model,
+        device=device.spec.name,
+        subject=held.id,
+        numbers=(("class", theirs), ("by", lane.key.model), ("by_class", mine)),
+    )
+    withdraw(step, device)
 
 
 def _blocked(step: Step, lane: Lane, *, device: DeviceBooks) -> None:
@@ -198,7 +222,6 @@ def _blocked(step: Step, lane: Lane, *, device: DeviceBooks) -> None:
         wanted = profile.workspace_bytes(1)
     free_bytes = device.pool.free_bytes
     reason = Reason.NO_HOLE if free_bytes >= wanted else Reason.NO_ROOM
-    step.books.no_hole_events += reason is Reason.NO_HOLE
     step.decide(
         Kind.ROOM,
         reason,

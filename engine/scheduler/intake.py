@@ -145,6 +145,9 @@ def time_passed(step: Step) -> None:
         lane = books.lane_list[heappop(books.wakes)[1]]
         lane.armed_ns = 0
         step.is_dirty |= lane.claimed_items > 0
+        if 0 < lane.room_wake_ns <= now_ns:
+            lane.room_wake_ns, lane.tried_epoch = 0, -1
+            step.is_dirty = True
         refresh(step, lane)
 
 

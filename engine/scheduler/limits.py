@@ -12,12 +12,17 @@ from engine.scheduler.step import Step
 def safe_items(step: Step, lane: Lane, *, device: DeviceBooks) -> int:
     """Return the largest batch that fits beside the model's weights alone; 0: none does.
 
-    (pool - weights - fixed workspace) / workspace per item.
+    (pool - weights - fixed workspace) / workspace per item; a quota stands for a
+    smaller pool.
     """
     profile = step.profile(lane, device)
     if profile is None:
         return 0
-    return profile.max_items(device.pool.max_lease_bytes(profile.weight_bytes))
+    room = device.pool.max_lease_bytes(profile.weight_bytes)
+    quota = lane.rules.quota_bytes
+    if quota is not None:
+        room = min(room, quota - profile.weight_bytes)
+    return profile.max_items(room)
 
 
 def capacity(step: Step, lane: Lane, *, device: DeviceBooks) -> tuple[int, Reason]:
@@ -31,6 +36,8 @@ def capacity(step: Step, lane: Lane, *, device: DeviceBooks) -> tuple[int, Reaso
         safe = min(safe, cap)
     if safe < items:
         items, bound = safe, Reason.MEMORY_CAP
+        if lane.rules.quota_bytes is not None and safe == safe_items(step, lane, device=device):
+            bound = Reason.QUOTA
     timely = _timely_items(profile, lane.rules.max_batch_ns)
     if timely is not None and timely < items:
         items, bound = timely, Reason.MAX_BATCH_MS

@@ -13,22 +13,21 @@ from engine.events import (
     ProfileUpdated,
     TruthSampled,
 )
-from engine.memory.pool import Pool
+from engine.memory.device_pool import DevicePool
 from engine.scheduler.batches import withdraw
 from engine.scheduler.books import DeviceBooks
 from engine.scheduler.intake import judge, open_model, refresh
-from engine.scheduler.room import evict, settle_fence, start_load
-from engine.scheduler.step import Step, Urgency
-
-BY_HAND: Urgency = (0, 0, 0, -1)
-"""Where an operator's order stands in the order of all: before every request."""
+from engine.scheduler.orders import evict
+from engine.scheduler.precision import convert_by_hand
+from engine.scheduler.room import compact_by_hand, drop_warm, settle_fence, start_load
+from engine.scheduler.step import BY_HAND, FULL, Step
 
 
 def device_added(step: Step, event: DeviceAdded) -> None:
     """Open a device's books."""
     books, spec = step.books, event.spec
     assert spec.name not in books.devices, "a device is added once"
-    device = DeviceBooks(spec, len(books.devices), Pool(spec))
+    device = DeviceBooks(spec, len(books.devices), DevicePool(spec))
     books.devices[spec.name] = device
     step.decide(
         Kind.DEVICE,
@@ -48,8 +47,13 @@ def profile_updated(step: Step, event: ProfileUpdated) -> None:
     key = profile.key
     books = step.books
     model = books.models.get(key.model) or open_model(step, key.model)
-    model.weight_bytes = profile.weight_bytes
-    books.profiles[key.model, key.device_kind, key.shape] = profile
+    model.sizes[key.precision] = profile.weight_bytes
+    if key.precision == FULL:
+        model.weight_bytes = profile.weight_bytes
+        books.profiles[key.model, key.device_kind, key.shape] = profile
+    else:
+        reduced = (key.model, key.device_kind, key.shape, key.precision)
+        books.reduced[reduced] = profile
     for lane in model.lanes:
         judge(step, lane)
     step.changed()
@@ -59,6 +63,7 @@ def host_copy_finished(step: Step, event: HostCopyFinished) -> None:
     """Know that a model's packed weights are in host memory."""
     model = step.books.models.get(event.model) or open_model(step, event.model)
     model.host_bytes = event.size_bytes
+    model.is_on_disk = event.is_on_disk
 
 
 def host_copy_failed(step: Step, event: HostCopyFailed) -> None:
@@ -85,7 +90,12 @@ def policy_changed(step: Step, event: PolicyChanged) -> None:
             lane.armed_ns = 0
             refresh(step, lane)
     for device in books.devices.values():
+        if not policy.memory.preallocate:
+            drop_warm(device)
         _set_fence(step, device)
+    for lane in books.lane_list:
+        lane.is_blocked = False
+        judge(step, lane)
     step.decide(
         Kind.POLICY,
         Reason.APPLIED,
@@ -96,7 +106,11 @@ def policy_changed(step: Step, event: PolicyChanged) -> None:
 
 
 def _set_fence(step: Step, device: DeviceBooks) -> None:
-    device.pool.set_fence(step.books.policy.pool_bytes.get(device.spec.name))
+    name, spec = device.spec.name, device.spec
+    policy = step.books.policy
+    wanted = policy.pool_bytes.get(name, spec.pool_bytes)
+    reserve = policy.reserve_bytes.get(name, spec.reserve_bytes)
+    device.pool.set_fence(max(0, min(wanted, spec.capacity_bytes - reserve)))
     settle_fence(step, device)
 
 
@@ -114,6 +128,12 @@ def operator_command(step: Step, event: OperatorCommand) -> None:
             _load_by_hand(step, event)
         case Command.EVICT:
             _evict_by_hand(step, event)
+        case Command.COMPACT:
+            for device in _targets(step, event):
+                compact_by_hand(step, device, size_bytes=event.size_bytes)
+        case Command.CONVERT:
+            for device in _targets(step, event):
+                convert_by_hand(step, device, event=event)
         case Command.DRAIN | Command.UNDRAIN:
             _drain(step, event)
         case Command.PAUSE | Command.RESUME:
@@ -150,8 +170,7 @@ def _evict_by_hand(step: Step, event: OperatorCommand) -> None:
     for device in _targets(step, event):
         for resident in list(device.pool.residents.values()):
             is_meant = event.model in ("", resident.model)
-            is_idle = resident.is_ready and not resident.is_leaving and not resident.users
-            if is_meant and is_idle:
+            if is_meant and resident.is_idle:
                 evict(step, device, model=resident.model, reason=Reason.COMMAND)
 
 

@@ -193,8 +193,11 @@ def lose_device(step: Step, device: DeviceBooks, *, message: str) -> None:
         books.loads.pop(load.id, None)
     for eviction_id in [e.id for e in books.evictions.values() if e.device == name]:
         del books.evictions[eviction_id]
+    for change_id in [c.id for c in books.changes.values() if c.device == name]:
+        del books.changes[change_id]
     device.loads.clear()
     device.reservations.clear()
+    device.warm = None
     device.pool.reset()
     for lane in books.lane_list:
         if lane.assigned == name:

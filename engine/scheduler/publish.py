@@ -6,13 +6,13 @@ from engine.batching.lanes import ModelBooks
 from engine.memory.fragmentation import external
 from engine.memory.state import (
     BatchState,
-    BlockKind,
-    BlockState,
     DeviceState,
     MemoryState,
     ResidentState,
 )
+from engine.scheduler.blocks import blocks
 from engine.scheduler.books import Batch, DeviceBooks
+from engine.scheduler.candidates import price_ns
 from engine.scheduler.limits import safe_items
 from engine.scheduler.step import Step
 from engine.snapshot import LaneState, ModelState, Snapshot
@@ -71,7 +71,18 @@ def _model_state(step: Step, model: ModelBooks) -> ModelState:
         weight_bytes=model.weight_bytes,
         host_bytes=model.host_bytes,
         safe_items=tuple(safe),
+        is_on_disk=model.is_on_disk,
+        sizes=tuple(model.sizes.items()),
+        overshoots=model.overshoots,
+        measured_share=model.measured_share,
+        demand=_demand(step, model.name),
     )
+
+
+def _demand(step: Step, model: str) -> float:
+    demand = step.books.demands.get(model)
+    window_ns = step.books.policy.memory.demand_window_ns
+    return 0.0 if demand is None else demand.at(step.now_ns, window_ns)
 
 
 def device_state(step: Step, device: DeviceBooks) -> DeviceState:
@@ -92,7 +103,7 @@ def device_state(step: Step, device: DeviceBooks) -> DeviceState:
         simulated=spec.kind == "simulated",
         addressed=spec.addressed,
         capacity_bytes=spec.capacity_bytes,
-        reserve_bytes=spec.reserve_bytes + pool.arena.guard_bytes,
+        reserve_bytes=_reserve_bytes(step, device),
         pool_bytes=pool.pool_bytes,
         pool_target_bytes=pool.target_bytes,
         resident_bytes=sum(r.size_bytes for r in pool.residents.values()),
@@ -102,7 +113,7 @@ def device_state(step: Step, device: DeviceBooks) -> DeviceState:
         largest_hole_bytes=largest,
         external_fragmentation=external(free, largest),
         holes=sizes,
-        blocks=_blocks(device),
+        blocks=blocks(device),
         residents=_residents(step, device),
         running=running,
         prepared=_batch_state(step, prepared),
@@ -114,7 +125,21 @@ def device_state(step: Step, device: DeviceBooks) -> DeviceState:
         is_lost=device.is_lost,
         truth_bytes=device.truth_bytes,
         busy_ns=device.busy_ns + (step.now_ns - running.since_ns if running else 0),
+        warm_bytes=device.warm.size_bytes if device.warm else 0,
+        move_bytes_per_s=spec.move_bytes_per_s,
+        moves=device.moves,
+        moved_bytes=device.moved_bytes,
+        conversions=device.conversions,
+        evictions=device.evictions,
+        victim_idle_ns=device.victim_idle_ns,
     )
+
+
+def _reserve_bytes(step: Step, device: DeviceBooks) -> int:
+    """Return what is never lent: what the policy sets aside, and the guard page."""
+    spec = device.spec
+    wanted = step.books.policy.reserve_bytes.get(spec.name, spec.reserve_bytes)
+    return max(wanted, spec.reserve_bytes) + device.pool.arena.guard_bytes
 
 
 def _pending_loads(device: DeviceBooks) -> tuple[str, ...]:
@@ -161,30 +186,10 @@ def _residents(step: Step, device: DeviceBooks) -> tuple[ResidentState, ...]:
                 in_use=resident.users > 0,
                 pinned=model.rules.pinned,
                 loads=device.load_counts.get(resident.model, 0),
+                is_movable=resident.is_movable,
+                is_changing=resident.is_changing,
+                full_bytes=resident.full_bytes,
+                price_ns=round(price_ns(step, device, resident=resident)),
             )
         )
-    return tuple(found)
-
-
-def _blocks(device: DeviceBooks) -> tuple[BlockState, ...]:
-    """Return blocks and holes in address order; together they tile the arena."""
-    pool = device.pool
-    arena = pool.arena
-    owners: dict[int, tuple[BlockKind, str]] = {}
-    for resident in pool.residents.values():
-        kind: BlockKind = "resident" if resident.is_ready else "loading"
-        owners[resident.offset] = ("evicting" if resident.is_leaving else kind, resident.model)
-    for batch in (device.running, device.prepared):
-        if batch is not None and batch.lease is not None and batch.lease.offset is not None:
-            owners[batch.lease.offset] = ("lease", batch.lane.key.model)
-    for reservation in device.reservations.values():
-        window = reservation.claim.window
-        if window is not None:
-            owners[window[0]] = ("evicting", reservation.model)
-    found = [BlockState(0, arena.guard_bytes, "guard")]
-    for offset, size in arena.blocks():
-        block_kind, model = owners.get(offset, ("evicting", ""))
-        found.append(BlockState(offset, size, block_kind, model))
-    found += [BlockState(offset, size, "hole") for offset, size in arena.holes()]
-    found.sort(key=lambda block: block.offset)
     return tuple(found)

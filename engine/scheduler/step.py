@@ -9,12 +9,16 @@ from engine.decisions import Decision, Kind, Number, Reason
 from engine.effects import Effect, RecordDecision, RejectRequests
 from engine.profile import Profile
 from engine.request import Request, RequestStep
+from engine.rules import PRECISIONS
 from engine.scheduler.books import Books, DeviceBooks
 
+FULL = PRECISIONS[0]
 Urgency = tuple[int, int, int, int]
 """The total order of lanes: (effective class, virtual time, oldest arrival, serial)."""
 
 LAST: Urgency = (99, 0, 0, 0)
+BY_HAND: Urgency = (0, 0, 0, -1)
+"""Where an operator's order stands in the order of all: before every request."""
 
 
 class About(TypedDict, total=False):
@@ -75,8 +79,18 @@ class Step:
         """Return what is known of a lane's model on a device; None: it cannot run there."""
         profiles = self.books.profiles
         model, kind = lane.key.model, device.spec.kind
+        resident = device.pool.residents.get(model)
+        if resident is not None and resident.precision != FULL:
+            return self.profile_at(lane, device, precision=resident.precision)
         exact = profiles.get((model, kind, lane.key.shape))
         return exact or profiles.get((model, kind, ()))
+
+    def profile_at(self, lane: Lane, device: DeviceBooks, *, precision: str) -> Profile | None:
+        """Return what is known of a lane's model at a lower precision."""
+        reduced = self.books.reduced
+        model, kind = lane.key.model, device.spec.kind
+        exact = reduced.get((model, kind, lane.key.shape, precision))
+        return exact or reduced.get((model, kind, (), precision))
 
     def urgency(self, lane: Lane) -> Urgency:
         """Return a lane's place in the order of all; an empty lane comes last."""

@@ -8,23 +8,42 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from engine.effects import EvictWeights, LoadWeights, RunBatch
+from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
 from engine.events import (
     CancelRequested,
     Command,
+    ConvertFailed,
+    ConvertFinished,
     DeviceLost,
     EvictFinished,
     FailureKind,
     LoadFailed,
     LoadFinished,
+    MoveFailed,
+    MoveFinished,
     OperatorCommand,
     TimePassed,
 )
 from engine.policy import Policy
+from engine.rules import RUNGS
 from engine.units import MIB
 from tests.engine.scheduler.table import Table
+from tests.properties.places import check_places, check_ranges, ranges
 
 MODELS = ("a", "b", "c", "d")
+MEMORY = st.fixed_dictionaries(
+    {
+        "eviction": st.sampled_from(["lru", "cost_aware", "priority_lru"]),
+        "ladder": st.permutations(["smaller_batch", "evict", "convert", "compact"]).flatmap(
+            lambda ways: st.integers(0, 4).map(lambda n: (*ways[n:], "wait"))
+        ),
+        "protect_idle_ms": st.sampled_from([0.0, 5.0]),
+        "min_residence_ms": st.sampled_from([0.0, 5.0]),
+        "compaction_mib_per_s": st.sampled_from([0.0, 50.0, 4096.0]),
+        "preallocate": st.booleans(),
+        "restore_share": st.sampled_from([0.0, 0.3]),
+    }
+)
 FAILURES = st.sampled_from([FailureKind.ERROR, FailureKind.OUT_OF_MEMORY])
 
 
@@ -36,18 +55,33 @@ class CoreMachine(RuleBasedStateMachine):
         fill=st.sampled_from(["eager", "patient"]),
         pool_mib=st.integers(20, 60),
         devices=st.integers(1, 3),
+        memory=MEMORY,
     )
-    def open(self, placement: str, fill: str, pool_mib: int, devices: int) -> None:
+    def open(
+        self, placement: str, fill: str, pool_mib: int, devices: int, memory: dict[str, object]
+    ) -> None:
         policy = Policy().replace(
-            default={"low": 2, "high": 4, "timeout_ms": 5, "fill": fill},
+            default={
+                "low": 2,
+                "high": 4,
+                "timeout_ms": 5,
+                "fill": fill,
+                "precisions": ("fp32", "bf16", "int8"),
+            },
+            models={"d": {"quota_mib": 19.0, "precisions": ("fp32",)}},
             placement={"policy": placement},
             admission={"queue_items": 12},
+            memory=memory,
         )
         self.table = Table(policy, devices=devices, pool_mib=pool_mib)
         self.lanes = [
             self.table.model(name, weight_mib=6 + 3 * index)
             for index, name in enumerate(MODELS)
         ]
+        for index, name in enumerate(MODELS):
+            self.table.reduced(name, weight_mib=6 + 3 * index)
+        self.changes: list[MoveWeights | ConvertWeights] = []
+        self.places: dict[tuple[str, str], tuple[int, int]] = {}
         self.running: list[RunBatch] = []
         self.loads: list[LoadWeights] = []
         self.evictions: list[EvictWeights] = []
@@ -60,6 +94,7 @@ class CoreMachine(RuleBasedStateMachine):
         self.running += table.batches()
         self.loads += table.take(LoadWeights)
         self.evictions += table.take(EvictWeights)
+        self.changes += [*table.take(MoveWeights), *table.take(ConvertWeights)]
         for request_id in table.resolved():
             assert request_id not in self.ended, "a request ends once"
             self.ended[request_id] = "completed"
@@ -107,6 +142,7 @@ class CoreMachine(RuleBasedStateMachine):
     def end_a_load(self, data: st.DataObject, is_good: bool) -> None:
         load = self.loads.pop(data.draw(st.integers(0, len(self.loads) - 1)))
         if is_good:
+            self.places[load.device, load.model] = (load.offset, load.size_bytes)
             self.table.tell(LoadFinished(load.load_id, 1, load.size_bytes))
         else:
             self.table.tell(LoadFailed(load.load_id, 1, FailureKind.ERROR, "OSError: gone"))
@@ -116,8 +152,31 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def end_an_eviction(self, data: st.DataObject) -> None:
         eviction = self.evictions.pop(data.draw(st.integers(0, len(self.evictions) - 1)))
+        del self.places[eviction.device, eviction.model]
         self.table.tell(EvictFinished(eviction.eviction_id, 1, eviction.size_bytes))
         self.look()
+
+    @precondition(lambda self: self.changes)
+    @rule(data=st.data(), is_good=st.booleans())
+    def end_a_change(self, data: st.DataObject, is_good: bool) -> None:
+        change = self.changes.pop(data.draw(st.integers(0, len(self.changes) - 1)))
+        self.end_change(change, is_good)
+        self.look()
+
+    def end_change(self, change: MoveWeights | ConvertWeights, is_good: bool) -> None:
+        error, table = FailureKind.ERROR, self.table
+        where = (change.device, change.model)
+        if isinstance(change, MoveWeights):
+            if is_good:
+                self.places[where] = (change.new_offset, change.size_bytes)
+                table.tell(MoveFinished(change.move_id, 1, change.size_bytes))
+            else:
+                table.tell(MoveFailed(change.move_id, 1, error, "OSError: stuck"))
+        elif is_good:
+            self.places[where] = (change.new_offset, change.new_size_bytes)
+            table.tell(ConvertFinished(change.convert_id, 1, change.new_size_bytes))
+        else:
+            table.tell(ConvertFailed(change.convert_id, 1, error, "ValueError: odd"))
 
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
@@ -126,12 +185,20 @@ class CoreMachine(RuleBasedStateMachine):
             self.look()
 
     @rule(
-        command=st.sampled_from([Command.LOAD, Command.EVICT, Command.DRAIN, Command.UNDRAIN]),
+        command=st.sampled_from(
+            [Command.LOAD, Command.EVICT, Command.DRAIN, Command.UNDRAIN, Command.COMPACT]
+        ),
         model=st.sampled_from(MODELS),
     )
     def order(self, command: Command, model: str) -> None:
         device = "sim:0" if command in (Command.DRAIN, Command.UNDRAIN) else ""
         self.table.tell(OperatorCommand(command, "ada", model, device))
+        self.look()
+
+    @rule(model=st.sampled_from(MODELS), precision=st.sampled_from(["fp32", "bf16", "int8"]))
+    def order_a_conversion(self, model: str, precision: str) -> None:
+        order = OperatorCommand(Command.CONVERT, "ada", model, "", precision=precision)
+        self.table.tell(order)
         self.look()
 
     @rule(pool_mib=st.integers(12, 60))
@@ -144,7 +211,10 @@ class CoreMachine(RuleBasedStateMachine):
     @rule()
     def lose_a_device(self) -> None:
         self.table.tell(DeviceLost("sim:1", "xid 79"))
+        self.places = {k: v for k, v in self.places.items() if k[0] != "sim:1"}
         self.look()
+        for orders in (self.running, self.loads, self.evictions, self.changes):
+            orders[:] = [order for order in orders if order.device != "sim:1"]
 
     @invariant()
     def books_balance(self) -> None:
@@ -161,6 +231,9 @@ class CoreMachine(RuleBasedStateMachine):
             assert device.free_bytes == sum(device.holes)
             assert device.resident_bytes % 512 == 0
             assert device.capacity_bytes >= device.pool_bytes + 2 * MIB
+            orders = [*self.loads, *self.changes, *self.running]
+            check_ranges(ranges(device.name, self.places, orders=orders))
+            check_places(device, self.places)
         waiting = sum(lane.queued_items for lane in snapshot.lanes)
         assert waiting >= 0
         assert sum(m.queued_items for m in snapshot.models) == waiting
@@ -186,7 +259,8 @@ class CoreMachine(RuleBasedStateMachine):
             return
         table = self.table
         table.tell(OperatorCommand(Command.UNDRAIN, "ada", "", "sim:0"))
-        table.apply(table.policy.replace(devices={"sim:0": {"pool_mib": 60}}))
+        memory = {"preallocate": False, "ladder": RUNGS}
+        table.apply(table.policy.replace(devices={"sim:0": {"pool_mib": 60}}, memory=memory))
         for _ in range(100):
             self.look()
             table.at(table.now_ns / 1e6 + 10).tell(TimePassed())
@@ -197,7 +271,9 @@ class CoreMachine(RuleBasedStateMachine):
                 table.tell(LoadFinished(load.load_id, 1, load.size_bytes))
             for batch in self.running:
                 table.finish(batch)
-            self.running, self.loads, self.evictions = [], [], []
+            for change in self.changes:
+                self.end_change(change, is_good=True)
+            self.running, self.loads, self.evictions, self.changes = [], [], [], []
         self.look()
         assert not [r for r in table.requests if r not in self.ended], "nobody waits for ever"
         assert all(d.lease_bytes == 0 for d in table.snapshot().memory.devices)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.memory.arena import Arena
-from engine.memory.eviction import Candidate, plan_budget, plan_window
+from engine.memory.eviction import Candidate, plan_budget
+from engine.memory.windows import plan_window
 
 UNIT = 64
 Made = tuple[Arena, list[Candidate]]

@@ -65,7 +65,7 @@ def test_an_eviction_takes_no_time_even_behind_a_load():
 def test_moves_and_conversions_occupy_the_device():
     found = costs()
     assert found.other(MoveWeights(1, "x", "a", 0, 512, 20 * MS), 0)[0] == 2 * MS
-    assert found.other(ConvertWeights(2, "x", "a", "bf16", 0, 10 * MS), 0)[0] == 3 * MS
+    assert found.other(ConvertWeights(2, "x", "a", "bf16", 0, 0, 10 * MS), 0)[0] == 3 * MS
     assert found.batch(batch(3, 1), 0)[0] == 8 * MS
 
 

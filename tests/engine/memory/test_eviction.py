@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.memory.eviction import Candidate, Window, lru, plan_budget, plan_window
+from engine.memory.eviction import Candidate, lru, plan_budget
+from engine.memory.windows import Window, plan_window
 
 
 def resident(model: str, offset: int, size: int, *, used: int = 0) -> Candidate:

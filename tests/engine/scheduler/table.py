@@ -14,6 +14,7 @@ from engine.effects import (
     RejectRequests,
     ResolveRequests,
     RunBatch,
+    WakeAt,
 )
 from engine.events import (
     BatchFailed,
@@ -27,6 +28,7 @@ from engine.events import (
     ProfileUpdated,
     SnapshotDue,
     Submitted,
+    TimePassed,
     WorkerReady,
 )
 from engine.policy import Policy
@@ -54,6 +56,7 @@ class Table:
         self.log: list[Effect] = []
         self.requests: dict[int, Request] = {}
         self._next = 0
+        self._wake_ns = 0
         for index in range(devices):
             spec = DeviceSpec(
                 name=f"sim:{index}",
@@ -76,18 +79,32 @@ class Table:
         self.tell(ProfileUpdated(profile))
         return LaneKey(name, (1,), "float32")
 
+    def reduced(self, name: str, *, weight_mib: int, scratch_mib: int = 1) -> None:
+        """Let the core know a model's sizes at bf16 and int8: a half and a quarter."""
+        for precision, share in (("bf16", 2), ("int8", 4)):
+            key = ProfileKey(name, "simulated", precision)
+            latency = Latency(0, 0, 2 * MS)
+            size = weight_mib * MIB // share
+            profile = Profile(key, size, scratch_mib * MIB, MIB, latency)
+            self.tell(ProfileUpdated(profile))
+
     def tell(self, event: Event) -> list[Effect]:
         """Pass an event at the present instant; return and keep the effects."""
         effects = self.core.handle(event, self.now_ns)
         self.log += effects
         for effect in effects:
+            if isinstance(effect, WakeAt):
+                self._wake_ns = effect.at_ns
             if isinstance(effect, CallWorker):
                 effects = effects + self.tell(WorkerReady(effect.device))
         return effects
 
     def at(self, ms: float) -> Table:
-        """Let the clock stand at that millisecond."""
+        """Let the clock stand at that millisecond, and wake the core if it asked for that."""
         self.now_ns = int(ms * MS)
+        if self._wake_ns and self._wake_ns <= self.now_ns:
+            self._wake_ns = 0
+            self.tell(TimePassed())
         return self
 
     def submit(

@@ -48,7 +48,7 @@ def test_the_least_recently_used_idle_model_is_evicted():
     for ms, lane in enumerate(lanes[:2]):
         serve(table, lane, ms)
     serve(table, lanes[0], 5)
-    table.at(6).submit(lanes[2])
+    table.at(60).submit(lanes[2])
     assert [e.model for e in table.take(EvictWeights)] == ["b"]
 
 
@@ -57,11 +57,11 @@ def test_bytes_on_their_way_out_stay_held_until_the_device_says_so():
     lanes = [table.model(name, weight_mib=15) for name in ("a", "b", "c")]
     for ms, lane in enumerate(lanes[:2]):
         serve(table, lane, ms)
-    table.at(6).submit(lanes[2])
+    table.at(60).submit(lanes[2])
     (eviction,) = table.take(EvictWeights)
     assert table.take(LoadWeights) == []
     assert table.snapshot().memory.devices[0].free_bytes < 15 * 2**20
-    table.at(7).tell(EvictFinished(eviction.eviction_id, 0, eviction.size_bytes))
+    table.at(61).tell(EvictFinished(eviction.eviction_id, 0, eviction.size_bytes))
     assert [load.model for load in table.take(LoadWeights)] == ["c"]
 
 
@@ -73,7 +73,7 @@ def test_a_model_in_use_is_never_evicted():
     (batch,) = table.batches()
     table.at(1).submit(b)
     assert table.take(EvictWeights) == []
-    table.at(2).finish(batch)
+    table.at(60).finish(batch)
     assert [e.model for e in table.take(EvictWeights)] == ["a"]
 
 
