@@ -12,13 +12,13 @@ from engine.decisions import Decision
 from engine.drivers.completion import AsyncResult, ThreadResult
 from engine.drivers.inputs import Inputs, check_models, join
 from engine.drivers.live import LiveDriver
+from engine.drivers.operator import Operator
 from engine.drivers.pipelines import CallTerms, Pipeline
 from engine.drivers.policy_desk import Applied, PolicyDesk
 from engine.errors import InputError
 from engine.events import (
     Command,
     HostCopyFinished,
-    OperatorCommand,
     PolicyChanged,
     ProfileUpdated,
 )
@@ -65,6 +65,7 @@ class Engine:
         self._driver = LiveDriver(core, clock=clock, join=join, recorder=recorder)
         self._kinds = sorted({device.spec.kind for device in devices})
         self._devices = tuple(device.spec for device in devices)
+        self.operator = Operator(self._driver.handle, self._inputs, devices=self._devices)
         self._desk = PolicyDesk(policy, self._devices, swap=self._swap)
         for device in devices:
             self._driver.add_device(device)
@@ -193,19 +194,12 @@ class Engine:
     def command(
         self, command: Command, *, author: str, model: str = "", device: str = ""
     ) -> None:
-        """Do something by hand: load, evict, drain, pause and their opposites.
+        """Do something by hand: load, evict, drain, pause and their opposites; see `operator`.
 
         Raises:
             InputError: Unknown model or device.
         """
-        if model and model not in self._inputs.specs:
-            raise InputError(self._inputs.unknown(model))
-        names = [spec.name for spec in self._devices]
-        if device and device not in names:
-            raise InputError(f"{device}: no such device; there are {', '.join(names)}")
-        if command is Command.LOAD and not model:
-            raise InputError("load: say which model")
-        self._driver.handle(OperatorCommand(command, author, model, device))
+        self.operator.command(command, author=author, model=model, device=device)
 
     def snapshot(self) -> Snapshot:
         """Return the whole engine at this instant."""

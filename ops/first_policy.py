@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.policy import Policy
+from engine.policy import DevicePolicy, Policy
 from engine.spec import DeviceSpec
 from engine.units import MIB
 
@@ -43,13 +43,21 @@ def first_policy(
     return Start(policy.model_copy(update={"version": version}), reason)
 
 
+def _fits(part: DevicePolicy, spec: DeviceSpec) -> bool:
+    pool, reserve = part.pool_mib, part.reserve_mib
+    if pool is not None and pool * MIB > spec.pool_bytes:
+        return False
+    most = spec.capacity_bytes / MIB - 4
+    return reserve is None or spec.reserve_bytes / MIB <= reserve <= most
+
+
 def _fitted(policy: Policy, devices: Sequence[DeviceSpec]) -> Policy:
     """Leave out parts of devices that are not there, or that are smaller now."""
-    sizes = {spec.name: spec.pool_bytes for spec in devices}
+    specs = {spec.name: spec for spec in devices}
     kept = {
         name: part
         for name, part in policy.devices.items()
-        if name in sizes and (part.pool_mib is None or part.pool_mib * MIB <= sizes[name])
+        if name in specs and _fits(part, specs[name])
     }
     if len(kept) == len(policy.devices):
         return policy

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from engine.errors import PolicyError
-from engine.policy import Policy
+from engine.policy import DevicePolicy, Policy
 from engine.spec import DeviceSpec
 from engine.units import MIB
 
@@ -37,7 +37,7 @@ class PolicyDesk:
         """
         self.policy = policy
         self.store: Applied | None = None
-        self._sizes = {spec.name: spec.pool_bytes for spec in devices}
+        self._specs = {spec.name: spec for spec in devices}
         self._swap = swap
         self._lock = threading.Lock()
 
@@ -59,14 +59,28 @@ class PolicyDesk:
             return new.version
 
     def _check_devices(self, policy: Policy) -> None:
-        sizes = self._sizes
         for name, part in policy.devices.items():
-            if name not in sizes:
+            spec = self._specs.get(name)
+            if spec is None:
                 raise PolicyError(
-                    f"devices.{name}: no such device; there are {', '.join(sizes)}"
+                    f"devices.{name}: no such device; there are {', '.join(self._specs)}"
                 )
-            if part.pool_mib is not None and part.pool_mib * MIB > sizes[name]:
-                raise PolicyError(
-                    f"devices.{name}.pool_mib: found {part.pool_mib:g}, the arena was made "
-                    f"for {sizes[name] / MIB:g}; restart with a larger device to grow it"
-                )
+            _check_pool(spec, part)
+
+
+def _check_pool(spec: DeviceSpec, part: DevicePolicy) -> None:
+    """Refuse what the arena, which was made at the start, cannot do."""
+    name = f"devices.{spec.name}"
+    if part.pool_mib is not None and part.pool_mib * MIB > spec.pool_bytes:
+        raise PolicyError(
+            f"{name}.pool_mib: found {part.pool_mib:g}, the arena was made "
+            f"for {spec.pool_bytes / MIB:g}; restart with a larger device to grow it"
+        )
+    if part.reserve_mib is None:
+        return
+    least, most = spec.reserve_bytes / MIB, spec.capacity_bytes / MIB - 4
+    if not least <= part.reserve_mib <= most:
+        raise PolicyError(
+            f"{name}.reserve_mib: found {part.reserve_mib:g}, wanted {least:g} (what was set "
+            f"aside when the arena was made) to {most:g}; restart to set aside less"
+        )
