@@ -133,7 +133,7 @@ class MemoryPolicy(Part):
 
     eviction: EvictionName = "cost_aware"
     ladder: tuple[Rung, ...] = RUNGS
-    protect_idle_ms: Milliseconds = 10_000.0
+    protect_idle_ms: Milliseconds = 2_000.0
     min_residence_ms: Milliseconds = 20.0
     demand_window_s: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
     load_overhead_ms: Milliseconds = 50.0

@@ -65,7 +65,7 @@ class MemoryRules:
 
     eviction: str = "cost_aware"
     ladder: tuple[str, ...] = RUNGS
-    protect_idle_ns: int = 10 * NS_PER_S
+    protect_idle_ns: int = 2 * NS_PER_S
     min_residence_ns: int = NS_PER_S // 50
     demand_window_ns: int = 60 * NS_PER_S
     load_overhead_ns: int = NS_PER_S // 20

@@ -180,6 +180,16 @@ def record(
     )
 
 
+def _next_class_ns(step: Step, lane: Lane) -> int:
+    """Return when aging makes a lane's next request more urgent; 0: it cannot be more so."""
+    aging_ns = step.books.policy.aging_ns
+    head = lane.head(step.now_ns, aging_ns)
+    if head is None or not step.urgency(lane)[0]:
+        return 0
+    steps = (step.now_ns - head.arrival_ns) // aging_ns + 1
+    return head.arrival_ns + steps * aging_ns
+
+
 def _wake_later(step: Step, device: DeviceBooks, *, lane: Lane, crowd: Candidates) -> None:
     at_ns = crowd.next_ns
     rate = step.books.policy.memory.move_bytes_per_s
@@ -187,6 +197,8 @@ def _wake_later(step: Step, device: DeviceBooks, *, lane: Lane, crowd: Candidate
     if debt and rate:
         paid_ns = step.now_ns + -(-debt * NS_PER_S // rate)
         at_ns = min(at_ns or paid_ns, paid_ns)
+    if crowd.next_ns:
+        at_ns = min(at_ns, _next_class_ns(step, lane) or at_ns)
     if at_ns and (not lane.room_wake_ns or at_ns < lane.room_wake_ns):
         lane.room_wake_ns = at_ns
         heappush(step.books.wakes, (at_ns, lane.serial))

@@ -16,6 +16,7 @@ from engine.errors import InputError
 from engine.policy import Policy
 from engine.ports import Payload, Recorder
 from engine.profile import Latency, Profile, ProfileKey
+from engine.rules import PRECISIONS
 from engine.spec import Bucket, DeviceSpec, ModelSpec, Sample
 from engine.units import MIB
 
@@ -40,6 +41,7 @@ class TestBench:
         self.gate = threading.Event()
         self.gate.set()
         self.runs = 0
+        self.changes = 0
         self._books = threading.Lock()
 
     def load(self, effect: LoadWeights) -> None:
@@ -72,12 +74,25 @@ class TestBench:
         return [self.answer(np.asarray(x)) for x in inputs]
 
     def move(self, effect: MoveWeights) -> None:
-        """Never be asked."""
-        self.wrong.append(f"{effect.model} was moved")
+        """Lay weights elsewhere; nobody else may lie there."""
+        start, stop = effect.new_offset, effect.new_offset + effect.size_bytes
+        self._lay(effect.model, effect.offset, span=(start, stop))
 
     def convert(self, effect: ConvertWeights) -> None:
-        """Never be asked."""
-        self.wrong.append(f"{effect.model} was converted")
+        """Let weights become smaller or larger; nobody else may lie there."""
+        start, stop = effect.new_offset, effect.new_offset + effect.new_size_bytes
+        self._lay(effect.model, effect.offset, span=(start, stop))
+
+    def _lay(self, name: str, offset: int, *, span: tuple[int, int]) -> None:
+        self.before()
+        with self._books:
+            self.changes += 1
+            if self.ranges[name][0] != offset:
+                self.wrong.append(f"{name} lies elsewhere than the core says")
+            for other, (start, stop) in self.ranges.items():
+                if other != name and span[0] < stop and start < span[1]:
+                    self.wrong.append(f"{name} was laid onto {other}")
+            self.ranges[name] = span
 
     def truth_bytes(self) -> int:
         """Return the bytes of all weights that lie here."""
@@ -101,24 +116,36 @@ class Image:
 
 
 class BenchImages:
-    """Know models of `weight_mib` each, 1 KiB of workspace per item."""
+    """Know models of `weight_mib` each, 1 KiB of workspace per item.
 
-    def __init__(self, weight_mib: int = 10) -> None:
+    Where they are varied, they differ in size and may be held at a half and a quarter.
+    """
+
+    def __init__(self, weight_mib: int = 10, *, are_varied: bool = False) -> None:
         """Start empty."""
         self._weight_bytes = weight_mib * MIB
+        self._are_varied = are_varied
         self._images: dict[str, Image] = {}
 
     def add(self, spec: ModelSpec, kinds: Sequence[str]) -> Image:
         """Give the model a profile, unless it says that something is missing."""
         if spec.missing:
             raise InputError(f"{spec.name}: {spec.missing}")
+        size, precisions = self._weight_bytes, PRECISIONS[:1]
+        if self._are_varied:
+            size, precisions = (4 + 3 * (len(self._images) % 3)) * MIB, PRECISIONS
         profiles = tuple(
             Profile(
-                ProfileKey(spec.name, kind), self._weight_bytes, 0, 1024, Latency(0, 1000, 1000)
+                ProfileKey(spec.name, kind, precision),
+                size >> index,
+                0,
+                1024,
+                Latency(0, 1000, 1000),
             )
             for kind in kinds
+            for index, precision in enumerate(precisions)
         )
-        self._images[spec.name] = Image(spec, profiles, self._weight_bytes)
+        self._images[spec.name] = Image(spec, profiles, size)
         return self._images[spec.name]
 
     def __getitem__(self, model: str) -> Image:
@@ -141,11 +168,12 @@ def open_engine(
     policy: Policy | None = None,
     models: Sequence[str] = ("a",),
     recorder: Recorder | None = None,
+    are_varied: bool = False,
 ) -> Engine:
     """Return an engine over these devices with these models."""
     engine = Engine(
         benches,
-        BenchImages(),
+        BenchImages(are_varied=are_varied),
         policy=policy or Policy(),
         clock=MonotonicClock(),
         recorder=recorder,

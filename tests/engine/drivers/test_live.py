@@ -195,6 +195,18 @@ def test_closing_finishes_what_is_queued_and_refuses_more(bench: TestBench):
         engine.submit("a", rows(1))
 
 
+HURRY = Policy().replace(
+    default={"precisions": ("fp32", "bf16", "int8")},
+    memory={
+        "protect_idle_ms": 1.0,
+        "min_residence_ms": 0.0,
+        "ladder": ("smaller_batch", "compact", "convert", "evict", "wait"),
+        "restore_share": 0.1,
+    },
+)
+"""Makes room in every way, and lets nobody wait for long."""
+
+
 def scrambled_load(engine: Engine, benches: list[TestBench], *, seed: int) -> list[float]:
     """Send requests from four threads while every step of the devices is delayed by chance."""
     chance = random.Random(seed)
@@ -222,10 +234,11 @@ def scrambled_load(engine: Engine, benches: list[TestBench], *, seed: int) -> li
 @pytest.mark.parametrize("seed", range(3))
 def test_scrambled_threads_never_break_the_order_of_effects(seed: int):
     benches = [TestBench(f"bench:{n}", pool_mib=25) for n in range(2)]
-    engine = open_engine(benches, models="abcdefg")
+    engine = open_engine(benches, models="abcdefg", policy=HURRY, are_varied=True)
     try:
         assert scrambled_load(engine, benches, seed=seed) == [0.0] * 160
         assert [bench.wrong for bench in benches] == [[], []]
+        assert sum(bench.changes for bench in benches) > 0, "weights moved and were converted"
         for state, bench in zip(engine.snapshot().memory.devices, benches, strict=True):
             assert state.resident_bytes == bench.truth_bytes()
             assert state.held_bytes + state.free_bytes == state.pool_bytes
@@ -245,10 +258,10 @@ def replay(log: EventLog, core: EngineCore, *, start: int = 0) -> list[str]:
 def test_a_live_log_replays_through_a_fresh_core_and_through_one_restored_in_mid_log():
     log = EventLog()
     benches = [TestBench(f"bench:{n}", pool_mib=25) for n in range(2)]
-    engine = open_engine(benches, models="abcdefg", recorder=log)
+    engine = open_engine(benches, models="abcdefg", policy=HURRY, recorder=log, are_varied=True)
     scrambled_load(engine, benches, seed=1)
     engine.close()
-    policy = Policy().compile()
+    policy = HURRY.compile()
     whole = replay(log, EngineCore(policy))
     recorded = [repr(effect) for effect in log.decisions]
     replayed = [text for text in whole if text.startswith("RecordDecision")]
