@@ -16,6 +16,7 @@ from engine.engine import Engine
 from engine.errors import Failed, InputError, PolicyError, Refused
 from engine.events import Command
 from engine.policy import Policy
+from engine.rules import PRECISIONS
 from engine.scheduler.core import EngineCore
 from tests.engine.drivers.bench_device import TestBench, open_engine, spin
 
@@ -219,6 +220,8 @@ def scrambled_load(engine: Engine, benches: list[TestBench], *, seed: int) -> li
         mine = random.Random(seed * 10 + number)
         for n in range(40):
             model = mine.choice("abcdefg")
+            engine.operator.convert(model, mine.choice(PRECISIONS), author="ada")
+            engine.operator.compact(author="ada")
             output = engine.infer(model, rows(n), priority_class=mine.randrange(10))
             with noted:
                 results.append(float(output[0, 0]) / 2 - n)
