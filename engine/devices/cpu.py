@@ -18,6 +18,8 @@ from engine.ports import Payload
 from engine.spec import DeviceSpec
 from engine.units import MIB, align_up, format_bytes
 
+_GIVE_BACK = getattr(mmap, "MADV_FREE", mmap.MADV_DONTNEED)
+"""Free: the system takes such pages when it needs them; a load before that finds them there."""
 _STEP_BYTES = 4 * MIB  # madvise keeps the interpreter's lock; so long no other thread runs
 
 
@@ -139,11 +141,11 @@ class CpuDevice:
         self._arena = torch.empty(0, dtype=torch.uint8)
 
     def _give_back(self, start: int, end: int) -> None:
-        """Return the whole pages of a range to the system, in steps."""
+        """Offer the whole pages of a range to the system, in steps."""
         start = align_up(start, mmap.PAGESIZE)
         end -= end % mmap.PAGESIZE
         for step in range(start, end, _STEP_BYTES):
-            self._map.madvise(mmap.MADV_DONTNEED, step, min(_STEP_BYTES, end - step))
+            self._map.madvise(_GIVE_BACK, step, min(_STEP_BYTES, end - step))
 
 
 def _map(spec: DeviceSpec) -> mmap.mmap:

@@ -50,14 +50,17 @@ class Costs:
     ) -> None:
         """Start with idle devices."""
         self._devices = {device.name: device for device in devices}
-        self._latency = {profile.key.model: profile.latency for profile in profiles}
+        self._latency = {(p.key.model, p.key.shape): p.latency for p in profiles}
         self._loader_ns = dict.fromkeys(self._devices, 0)
         self._worker_ns = dict.fromkeys(self._devices, 0)
         self._seed = seed
 
     def batch(self, effect: RunBatch, now_ns: int) -> tuple[int, BatchFinished]:
         """Return when a batch ends, and the event of it."""
-        latency = self._latency[effect.lane.model]
+        lane = effect.lane
+        latency = self._latency.get((lane.model, lane.shape))
+        if latency is None:
+            latency = self._latency[lane.model, ()]
         took_ns = service_ns(latency, effect.items, seed=self._seed, batch_id=effect.batch_id)
         at_ns = max(now_ns, self._worker_ns[effect.device]) + took_ns
         self._worker_ns[effect.device] = at_ns
