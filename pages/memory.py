@@ -5,7 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.memory.state import MemoryState
-from shell import memory_tiles, series_charts, session, strip, tables
+from shell import (
+    memory_form,
+    memory_panels,
+    memory_tiles,
+    series_charts,
+    session,
+    strip,
+    tables,
+)
 from shell.colours import colours_of
 from shell.live import panel
 
@@ -58,6 +66,7 @@ def panels() -> None:
         f"memory:{colour_by}:{shown}", session.tick(SECONDS), build=lambda: specs(memory)
     )
     residents, holes = tables.residents(memory), tables.holes(memory)
+    tiers, note = memory_panels.host(snapshot), memory_panels.host_note(snapshot)
     height = 96 + 44 * len(memory.devices)
     panel(
         "Arenas",
@@ -92,6 +101,17 @@ def panels() -> None:
     with right, st.container(border=True, gap="xsmall"):
         st.markdown("**Holes** :gray[largest first]")
         tables.draw(holes, "There is no hole: every byte is held.", right=("size",))
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f"**Host tier** :gray[{note}]")
+        tables.draw(tiers, "No model is known.", right=("weights",))
+
+
+@st.fragment(run_every=2.0, key="memory_compaction")
+def compaction() -> None:
+    """Draw what moves could open now."""
+    memory_panels.compaction(session.station().engine.snapshot().memory.devices)
 
 
 panels()
+compaction()
+memory_form.draw(session.station().engine.snapshot().memory.devices)

@@ -30,7 +30,7 @@ def model_editor(form: str, *, fields: Mapping[str, object], names: Sequence[str
         height="content",
         placeholder="–",
     )
-    changes = _changed_cells(before, after)
+    changes = changed_cells(before, after)
     propose(form, {"models": changes} if changes else {})
 
 
@@ -39,7 +39,8 @@ def _part(policy: Policy, name: str, *, fields: Mapping[str, object]) -> dict[st
     return {field: document[field] for field in fields}
 
 
-def _changed_cells(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, dict[str, object]]:
+def changed_cells(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, dict[str, object]]:
+    """Return the cells in which two tables of the same shape differ, by row and column."""
     changes: dict[str, dict[str, object]] = {}
     for name in after.index:
         for field in after.columns:
@@ -51,6 +52,8 @@ def _changed_cells(before: pd.DataFrame, after: pd.DataFrame) -> dict[str, dict[
 
 def _plain(value: object) -> object:
     """Return a cell as Python's own value; an empty one is None."""
+    if isinstance(value, list | tuple):
+        return tuple(value)
     if value is None or (isinstance(value, float) and pd.isna(value)) or value is pd.NA:
         return None
     item = getattr(value, "item", None)

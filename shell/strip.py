@@ -17,6 +17,8 @@ KIND_COLOURS = {
     "resident": "#0072B2",
     "loading": "#56B4E9",
     "evicting": "#E69F00",
+    "moving": "#CC79A7",
+    "claimed": "#D55E00",
     "lease": "#009E73",
     "hole": FREE,
 }
@@ -96,7 +98,7 @@ def _trace(
     elif label in ages:
         colour = ("#D55E00", "#E69F00", "#56B4E9", "#8C8C8C")[ages.index(label)]
     marker: Figure = {"color": colour, "line": {"color": "rgba(255,255,255,0.6)", "width": 0.6}}
-    if block.kind in ("hole", "evicting"):
+    if block.kind in ("hole", "evicting", "claimed"):
         marker["pattern"] = {"shape": "/", "fgcolor": HATCH, "size": 6, "solidity": 0.12}
         marker["line"] = {"color": HATCH, "width": 0.4}
     return {

@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine.decisions import Decision
 from engine.memory.state import MemoryState
-from engine.units import format_bytes
+from engine.units import format_bytes, format_ns
 from ops.station import Station
 from shell.words import figure
 from storage.samples import DecisionRecord
@@ -110,6 +110,8 @@ def residents(memory: MemoryState) -> Rows:
                 "model": resident.model,
                 "size": format_bytes(resident.size_bytes),
                 "precision": resident.precision,
+                "movable": resident.is_movable,
+                "reload price": format_ns(resident.price_ns) if resident.price_ns else None,
                 "class": resident.priority_class,
                 "in use": resident.in_use,
                 "pinned": resident.pinned,
