@@ -50,6 +50,10 @@ class NoopDevice:
     def convert(self, effect: ConvertWeights) -> None:
         """Have nothing to convert."""
 
+    def peak_bytes(self) -> int:
+        """Need no workspace."""
+        return 0
+
     def truth_bytes(self) -> int:
         """Hold nothing."""
         return 0

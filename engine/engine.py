@@ -99,6 +99,7 @@ class Engine:
         image = self._images.add(spec, self._kinds)
         self._driver.handle(HostCopyFinished(spec.name, image.build_ns, image.size_bytes))
         for profile in image.profiles:
+            self._driver.refiner.know(profile)
             self._driver.handle(ProfileUpdated(profile))
         self._inputs.specs[spec.name] = spec
 

@@ -121,6 +121,13 @@ class Device(Protocol):
         """
         ...
 
+    def peak_bytes(self) -> int:
+        """Return the measured workspace of the batch that ran last; 0: not measured.
+
+        Called by the worker, after `run`.
+        """
+        ...
+
     def truth_bytes(self) -> int:
         """Return what the device itself says is used; 0 when it cannot say."""
         ...

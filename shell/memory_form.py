@@ -84,6 +84,12 @@ def _memory(base: MemoryPolicy, fill: int) -> dict[str, object]:
             help="Keep a lease at the high watermark's size while nothing else needs it.",
         ),
     }
+    wanted |= _numbers(base, fill)
+    return {name: value for name, value in wanted.items() if value != getattr(base, name)}
+
+
+def _numbers(base: MemoryPolicy, fill: int) -> dict[str, object]:
+    wanted: dict[str, object] = {}
     items = list(NUMBERS.items())
     for start in range(0, len(items), PER_ROW):
         columns = st.columns(PER_ROW, vertical_alignment="bottom")
@@ -107,7 +113,7 @@ def _memory(base: MemoryPolicy, fill: int) -> dict[str, object]:
         key=f"memory_host_{fill}",
         help="Beyond it weights are read from mapped files.",
     )
-    return {name: value for name, value in wanted.items() if value != getattr(base, name)}
+    return wanted
 
 
 def _devices(

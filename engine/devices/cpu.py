@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Sequence
+from typing import cast
 
 import torch
+from torch import Tensor, nn
 
 from engine.devices.dry_run import check_output
 from engine.devices.gather import detach, gather, scatter
 from engine.devices.packing import Weights
+from engine.devices.peaks import Peaks
 from engine.devices.weights import Images
 from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
 from engine.errors import EngineError, Failed, InputError, OutOfMemoryError
@@ -47,6 +50,7 @@ class CpuDevice:
         self._weights: dict[str, Weights] = {}
         self._loaded: dict[str, tuple[int, int]] = {}
         self._input_bytes = 0
+        self._peaks = Peaks()
 
     def __repr__(self) -> str:
         """Show the arena and what lies in it."""
@@ -119,13 +123,28 @@ class CpuDevice:
             x = gather(inputs, must_copy=self._images[model].writes_input)
             self._input_bytes = x.nbytes
             with torch.inference_mode():
-                output = check_output(module(x), len(x))
+                output = check_output(self._forward(batch, module, x=x), len(x))
                 output = detach(output, x, arena=self._span)
             return scatter(output, inputs)
         except Exception as error:
             raise _translate(model, error) from error
         finally:
             self._input_bytes = 0
+
+    def _forward(self, batch: RunBatch, module: nn.Module, *, x: Tensor) -> Tensor:
+        watch = self._peaks.watch(batch.lane, batch.items, known=[self._arena])
+        if watch is None:
+            return cast(Tensor, module(x))
+        watch.note(x)
+        with watch:
+            output = cast(Tensor, module(x))
+        kernels = self._images[batch.lane.model].kernel_bytes(batch.lane.shape, batch.items)
+        self._peaks.last_bytes = watch.peak_bytes + kernels
+        return output
+
+    def peak_bytes(self) -> int:
+        """Return the measured workspace of the batch that ran last; 0: not measured."""
+        return self._peaks.last_bytes
 
     def truth_bytes(self) -> int:
         """Return the bytes of the weights in the arena and of the running batch's input."""

@@ -206,6 +206,10 @@ class CudaDevice:
         except Exception as error:
             raise _translate(model, error) from error
 
+    def peak_bytes(self) -> int:
+        """Measure nothing."""
+        return 0
+
     def truth_bytes(self) -> int:
         """Return what the driver says is used of the card, by this process and others."""
         return self._nvml.used_bytes()

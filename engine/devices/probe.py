@@ -44,13 +44,18 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Hold what was found out about one item shape."""
+    """Hold what was found out about one item shape.
+
+    Attributes:
+        kernels: Part of the workspace that kernels take and free inside themselves.
+    """
 
     bucket: Bucket
     workspace: Line
     latency: Latency
     points: Points
     source: str
+    kernels: Line = Line(0, 0)
 
     def profile(self, key: ProfileKey, weight_bytes: int) -> Profile:
         """Return it as a profile for this key."""
@@ -131,7 +136,8 @@ def measure(module: nn.Module, plans: Sequence[Plan]) -> tuple[Cost, ...]:
             )
         workspace = _add(own.workspace, first.workspace, surplus=surplus)
         source = f"workspace {own.source}, checked by the profiler; {found}"
-        costs.append(Cost(own.bucket, workspace, latency, points, source))
+        kernels = _less(workspace, own.workspace)
+        costs.append(Cost(own.bucket, workspace, latency, points, source, kernels))
     return tuple(costs)
 
 
@@ -165,6 +171,10 @@ def _add(plan: Line, first: Line, *, surplus: Line) -> Line:
     """Return a plan with the surplus that was found at the first shape, in proportion."""
     base = max(1, first.item)
     return Line(plan.fixed + surplus.fixed, plan.item + -(-surplus.item * plan.item // base))
+
+
+def _less(whole: Line, plan: Line) -> Line:
+    return Line(whole.fixed - plan.fixed, whole.item - plan.item)
 
 
 def _measure_first(

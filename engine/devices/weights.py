@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor, nn
 
 from engine.devices.catalog import published
 from engine.devices.cuda_probe import probe_cuda
 from engine.devices.packing import Layout, Weights, make_skeleton, pack
-from engine.devices.probe import Cost, measure, plan
+from engine.devices.probe import Cost, Line, measure, plan
 from engine.errors import InputError
 from engine.profile import Profile, ProfileKey
 from engine.spec import ModelSpec
@@ -26,6 +26,7 @@ class Image:
 
     Attributes:
         block: uint8 (size_bytes,): what a load copies.
+        kernels: Workspace that the CPU's kernels take inside themselves, by item shape.
         writes_input: Its forward pass changes its input, which must then be a copy.
     """
 
@@ -36,11 +37,17 @@ class Image:
     profiles: tuple[Profile, ...]
     build_ns: int
     writes_input: bool
+    kernels: Mapping[tuple[int, ...], Line] = field(default_factory=dict)
 
     @property
     def size_bytes(self) -> int:
         """Return the size of the packed weights."""
         return self.layout.size_bytes
+
+    def kernel_bytes(self, shape: tuple[int, ...], items: int) -> int:
+        """Return what the CPU's kernels take inside themselves for a batch."""
+        line = self.kernels.get(shape)
+        return 0 if line is None else line.fixed + line.item * items
 
     def __repr__(self) -> str:
         """Show the name and the size."""
@@ -113,7 +120,8 @@ def _make(spec: ModelSpec, kinds: Sequence[str]) -> Image:
         )
     )
     writes_input = any(own.writes_input for own in plans)
-    return Image(spec, block, layout, skeleton, profiles, build_ns, writes_input)
+    kernels = {cost.bucket.shape: cost.kernels for cost in on_cpu}
+    return Image(spec, block, layout, skeleton, profiles, build_ns, writes_input, kernels)
 
 
 def _build(spec: ModelSpec) -> nn.Module:

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
+from typing import Protocol
 
 from engine.drivers.completion import Pending
 from engine.effects import (
@@ -37,6 +38,16 @@ from engine.events import (
 from engine.ports import Clock, Device, Payload
 
 _LOG = logging.getLogger("millpond.device")
+
+
+class Measured(Protocol):
+    """Take note of the workspace that a batch needed."""
+
+    def __call__(self, kind: str, batch: RunBatch, *, peak_bytes: int) -> None:
+        """Note it for that kind of device."""
+        ...
+
+
 Work = tuple[RunBatch | CallWorker | MoveWeights | ConvertWeights, list[Pending]]
 
 
@@ -49,18 +60,25 @@ class DeviceLines:
     """
 
     def __init__(
-        self, device: Device, clock: Clock, *, tell: Callable[[Event], list[Effect]]
+        self,
+        device: Device,
+        clock: Clock,
+        *,
+        tell: Callable[[Event], list[Effect]],
+        measured: Measured,
     ) -> None:
         """Start both threads.
 
         Args:
             tell: Passes an event to the core.
+            measured: Takes note of a batch's workspace, before the batch counts as finished.
         """
         self.device = device
         self.work: SimpleQueue[Work | None] = SimpleQueue()
         self.loads: SimpleQueue[LoadWeights | EvictWeights | None] = SimpleQueue()
         self._clock = clock
         self._tell = tell
+        self._measured = measured
         name = device.spec.name
         self._threads = (
             threading.Thread(target=self._run_worker, name=f"millpond-worker-{name}"),
@@ -113,7 +131,10 @@ class DeviceLines:
                 _LOG.warning("batch %d on %s: %s", batch.batch_id, batch.device, message)
             return BatchFailed(batch.batch_id, clock.now_ns() - started_ns, failure, message)
         _keep(batch, entries, outputs=outputs)
-        return BatchFinished(batch.batch_id, clock.now_ns() - started_ns)
+        took_ns, peak_bytes = clock.now_ns() - started_ns, self.device.peak_bytes()
+        if peak_bytes:
+            self._measured(self.device.spec.kind, batch, peak_bytes=peak_bytes)
+        return BatchFinished(batch.batch_id, took_ns, peak_bytes)
 
     def _load(self, effect: LoadWeights) -> Event:
         started_ns = self._clock.now_ns()

@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from engine.decisions import Decision, Reason
 from engine.drivers.completion import Completion, Pending
 from engine.drivers.lines import DeviceLines
+from engine.drivers.refiner import Refiner
 from engine.effects import (
     CallWorker,
     ConvertWeights,
@@ -82,6 +83,7 @@ class LiveDriver:
         self._on_cancel = self.cancel
         self._idle = threading.Event()
         self._completion = Completion(join)
+        self.refiner = Refiner(self.handle)
         self._resolved: list[list[Pending]] = []
         self._handed_out: list[Callable[[], None]] = []
         self._wakes: SimpleQueue[int | None] = SimpleQueue()
@@ -119,7 +121,9 @@ class LiveDriver:
     def add_device(self, device: Device) -> None:
         """Start a device's threads, then let the core use it."""
         name = device.spec.name
-        self._lines[name] = DeviceLines(device, self.clock, tell=self.handle)
+        measured = self.refiner.measured
+        lines = DeviceLines(device, self.clock, tell=self.handle, measured=measured)
+        self._lines[name] = lines
         self.handle(DeviceAdded(device.spec))
 
     def next_id(self) -> int:
@@ -199,7 +203,7 @@ class LiveDriver:
     def _make_routes(self) -> dict[type, Callable[[Effect], None]]:
         return {
             RunBatch: self._run_batch,
-            CallWorker: self._call_worker,
+            CallWorker: self._to_worker,
             LoadWeights: self._to_loader,
             EvictWeights: self._to_loader,
             MoveWeights: self._to_worker,
@@ -217,12 +221,8 @@ class LiveDriver:
         entries = [pending[request_id] for request_id, _, _ in effect.parts]
         self._lines[effect.device].work.put((effect, entries))
 
-    def _call_worker(self, effect: Effect) -> None:
-        assert isinstance(effect, CallWorker)
-        self._lines[effect.device].work.put((effect, []))
-
     def _to_worker(self, effect: Effect) -> None:
-        assert isinstance(effect, MoveWeights | ConvertWeights)
+        assert isinstance(effect, CallWorker | MoveWeights | ConvertWeights)
         self._lines[effect.device].work.put((effect, []))
 
     def _to_loader(self, effect: Effect) -> None:

@@ -42,6 +42,8 @@ def batch_finished(step: Step, event: BatchFinished) -> None:
     counters.batches += 1
     counters.items_completed += batch.items
     model.service.record(event.service_ns)
+    if event.peak_bytes:
+        _note_peak(step, batch, peak_bytes=event.peak_bytes)
     record, slo_ns = model.latency.record, model.rules.slo_ns
     requests = books.requests
     done: list[int] = []
@@ -60,6 +62,25 @@ def batch_finished(step: Step, event: BatchFinished) -> None:
     counters.good += good
     if done:
         step.effects.append(ResolveRequests(tuple(done)))
+
+
+def _note_peak(step: Step, batch: Batch, *, peak_bytes: int) -> None:
+    """Take note of what a batch really needed; one that took more than its lease is said."""
+    model = batch.lane.model
+    share = peak_bytes / max(1, batch.needed_bytes)
+    before = model.measured_share
+    model.measured_share = share if not before else max(share, 0.8 * before + 0.2 * share)
+    if peak_bytes <= batch.needed_bytes:
+        return
+    model.overshoots += 1
+    step.decide(
+        Kind.PROFILE,
+        Reason.MEASURED,
+        model=model.name,
+        device=batch.device,
+        subject=batch.id,
+        numbers=(("items", batch.items), ("peak", peak_bytes), ("lease", batch.needed_bytes)),
+    )
 
 
 def batch_failed(step: Step, event: BatchFailed) -> None:

@@ -64,7 +64,7 @@ def rows(*sizes: int) -> list[np.ndarray]:
 
 
 def resident_bytes(device: CpuDevice) -> int:
-    """Return what the system says is held of the device's arena."""
+    """Return what the system says is held of the device's arena, and not free for the taking."""
     mapping, found = f"{device._span[0]:x}-", 0
     is_ours = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
@@ -75,6 +75,8 @@ def resident_bytes(device: CpuDevice) -> int:
             )
         elif is_ours and line.startswith("Rss:"):
             found += int(line.split()[1]) * 1024
+        elif is_ours and line.startswith("LazyFree:"):
+            found -= int(line.split()[1]) * 1024
     return found
 
 

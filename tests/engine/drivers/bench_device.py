@@ -42,6 +42,7 @@ class TestBench:
         self.gate.set()
         self.runs = 0
         self.changes = 0
+        self.peak = 0
         self._books = threading.Lock()
 
     def load(self, effect: LoadWeights) -> None:
@@ -93,6 +94,10 @@ class TestBench:
                 if other != name and span[0] < stop and start < span[1]:
                     self.wrong.append(f"{name} was laid onto {other}")
             self.ranges[name] = span
+
+    def peak_bytes(self) -> int:
+        """Return what the test says that batches need; 0: not measured."""
+        return self.peak
 
     def truth_bytes(self) -> int:
         """Return the bytes of all weights that lie here."""
