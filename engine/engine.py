@@ -10,20 +10,20 @@ from typing import TypeVar, cast
 
 from engine.decisions import Decision
 from engine.drivers.completion import AsyncResult, ThreadResult
-from engine.drivers.inputs import Inputs, check_models, join
+from engine.drivers.inputs import Inputs, join
 from engine.drivers.live import LiveDriver
 from engine.drivers.operator import Operator
 from engine.drivers.pipelines import CallTerms, Pipeline
 from engine.drivers.policy_desk import Applied, PolicyDesk
+from engine.drivers.stock import Stock
 from engine.errors import InputError
 from engine.events import (
     Command,
-    HostCopyFinished,
     PolicyChanged,
-    ProfileUpdated,
 )
 from engine.policy import Policy
 from engine.ports import Clock, Device, ModelImages, Payload, Recorder
+from engine.profile import Profile
 from engine.request import Request
 from engine.scheduler.core import EngineCore
 from engine.snapshot import Snapshot
@@ -57,16 +57,16 @@ class Engine:
         """Start the threads of the driver and of every device."""
         self.clock = clock
         self.start_wall_ns = time.time_ns() - clock.now_ns()
-        self._images = images
         self._inputs = Inputs(policy)
         self._pipelines: dict[str, Pipeline] = {}
         self._pool = ThreadPoolExecutor(HOST_THREADS, thread_name_prefix="millpond-host")
         core = EngineCore(policy.compile())
         self._driver = LiveDriver(core, clock=clock, join=join, recorder=recorder)
-        self._kinds = sorted({device.spec.kind for device in devices})
+        kinds = sorted({device.spec.kind for device in devices})
+        self._stock = Stock(images, self._inputs, driver=self._driver, kinds=kinds)
         self._devices = tuple(device.spec for device in devices)
         self.operator = Operator(self._driver.handle, self._inputs, devices=self._devices)
-        self._desk = PolicyDesk(policy, self._devices, swap=self._swap)
+        self._desk = PolicyDesk(policy, self._devices, swap=self._swap, ready=self._stock.learn)
         for device in devices:
             self._driver.add_device(device)
 
@@ -95,13 +95,11 @@ class Engine:
         Raises:
             InputError: The name is taken, or the model cannot be built.
         """
-        check_models(self._inputs.specs, spec.name)
-        image = self._images.add(spec, self._kinds)
-        self._driver.handle(HostCopyFinished(spec.name, image.build_ns, image.size_bytes))
-        for profile in image.profiles:
-            self._driver.refiner.know(profile)
-            self._driver.handle(ProfileUpdated(profile))
-        self._inputs.specs[spec.name] = spec
+        self._stock.add(spec, self.policy)
+
+    def lower_profiles(self) -> tuple[Profile, ...]:
+        """Return what is known of models at lower precisions."""
+        return self._stock.lower()
 
     def add_pipeline(self, spec: PipelineSpec) -> None:
         """Offer a pipeline whose models are there.

@@ -9,6 +9,7 @@ from engine.decisions import Decision
 from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
 from engine.events import Event
 from engine.profile import Profile
+from engine.rules import Precision
 from engine.spec import DeviceSpec, ModelSpec
 
 
@@ -63,6 +64,15 @@ class ModelImage(Protocol):
         ...
 
 
+class LowerImage(Protocol):
+    """Hold what is known of a model at a lower precision."""
+
+    @property
+    def profiles(self) -> Sequence[Profile]:
+        """Return its sizes and latency, with the change of its output."""
+        ...
+
+
 class ModelImages(Protocol):
     """Keep the images of all models of a process; devices load from here."""
 
@@ -71,6 +81,14 @@ class ModelImages(Protocol):
 
         Raises:
             InputError: It cannot be built; says why and what to do.
+        """
+        ...
+
+    def lower(self, model: str, precision: Precision) -> LowerImage:
+        """Find out how a model that was added does at a lower precision.
+
+        Raises:
+            InputError: It cannot be run at it; says why.
         """
         ...
 

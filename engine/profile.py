@@ -51,6 +51,8 @@ class Profile:
         workspace_fixed_bytes: Part of a lease that does not grow with the batch.
         workspace_item_bytes: Part of a lease per item: input, output, activations.
         points: Measured (items, nanoseconds), the base of the fit.
+        output_change: Relative change (L2) of the output on the example input, against
+            full precision; 0 at full precision.
         source: How it was made: measured here, planned, or published where.
     """
 
@@ -61,6 +63,7 @@ class Profile:
     latency: Latency
     points: tuple[tuple[int, int], ...] = ()
     source: str = ""
+    output_change: float = 0.0
 
     def workspace_bytes(self, items: int) -> int:
         """Return the size in bytes of a lease for a batch of `items`."""

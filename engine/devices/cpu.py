@@ -12,12 +12,13 @@ from torch import Tensor, nn
 
 from engine.devices.dry_run import check_output
 from engine.devices.gather import detach, gather, scatter
-from engine.devices.packing import Weights
+from engine.devices.holder import FULL, Holder
 from engine.devices.peaks import Peaks
 from engine.devices.weights import Images
 from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
 from engine.errors import EngineError, Failed, InputError, OutOfMemoryError
 from engine.ports import Payload
+from engine.rules import PRECISIONS, Precision
 from engine.spec import DeviceSpec
 from engine.units import MIB, align_up, format_bytes
 
@@ -47,15 +48,14 @@ class CpuDevice:
         self._arena = torch.frombuffer(self._map, dtype=torch.uint8)
         self._start = self._arena.data_ptr()
         self._span = (self._start, self._start + self._arena.nbytes)
-        self._weights: dict[str, Weights] = {}
-        self._loaded: dict[str, tuple[int, int]] = {}
+        self._holder = Holder(images, self._arena)
         self._input_bytes = 0
         self._peaks = Peaks()
 
     def __repr__(self) -> str:
         """Show the arena and what lies in it."""
         used = format_bytes(self.truth_bytes())
-        return f"CpuDevice({self._spec.name}, {used} used, {sorted(self._loaded)})"
+        return f"CpuDevice({self._spec.name}, {used} used, {self._holder.names()})"
 
     @property
     def spec(self) -> DeviceSpec:
@@ -68,47 +68,48 @@ class CpuDevice:
 
     def load(self, effect: LoadWeights) -> None:
         """Copy a model's packed weights into the arena and point its module there."""
-        model, offset = effect.model, effect.offset
-        if effect.precision != "fp32":
-            raise InputError(_no_precision(effect.precision))
-        image = self._images[model]
-        end = offset + image.size_bytes
-        assert model not in self._loaded, "a model is loaded once"
-        assert end <= self._arena.nbytes, "weights lie inside the arena"
-        self._arena[offset:end].copy_(image.block)
-        weights = self._weights.get(model)
-        if weights is None:
-            weights = self._weights[model] = Weights(image.skeleton, image.layout)
-        weights.point(self._arena, offset)
-        self._loaded[model] = (offset, image.size_bytes)
+        assert effect.model not in self._holder, "a model is loaded once"
+        precision = _known(effect.precision)
+        self._holder.write(effect.model, precision, offset=effect.offset)
+        self._holder.settle(effect.model, precision, offset=effect.offset)
 
     def evict(self, effect: EvictWeights) -> None:
-        """Forget a model's weights and give their pages back to the system."""
-        offset, size_bytes = self._loaded.pop(effect.model)
-        assert offset == effect.offset, "the core knows where a model lies"
-        self._weights[effect.model].drop()
-        self._give_back(offset, offset + size_bytes)
+        """Forget a model's weights and offer their pages to the system."""
+        place = self._holder.forget(effect.model)
+        assert place.offset == effect.offset, "the core knows where a model lies"
+        self._give_back(place.offset, place.offset + place.size_bytes)
 
     def move(self, effect: MoveWeights) -> None:
         """Move a model's weights; old and new place may overlap."""
-        offset, size_bytes = self._loaded[effect.model]
+        place = self._holder.place(effect.model)
+        offset, size_bytes, new = place.offset, place.size_bytes, effect.new_offset
         assert offset == effect.offset, "the core knows where a model lies"
-        new = effect.new_offset
         ctypes.memmove(self._start + new, self._start + offset, size_bytes)
-        self._weights[effect.model].point(self._arena, new)
-        self._loaded[effect.model] = (new, size_bytes)
+        self._holder.settle(effect.model, place.precision, offset=new)
         if new < offset:
             self._give_back(max(offset, new + size_bytes), offset + size_bytes)
         else:
             self._give_back(offset, min(new, offset + size_bytes))
 
     def convert(self, effect: ConvertWeights) -> None:
-        """Refuse: weights stay as they were packed.
+        """Write a model's weights anew from the host copy, at another precision.
 
-        Raises:
-            InputError: Always.
+        Where that fails they are as they were.
         """
-        raise InputError(_no_precision(effect.precision))
+        holder, model = self._holder, effect.model
+        precision, place = _known(effect.precision), holder.place(model)
+        assert place.offset == effect.offset, "the core knows where a model lies"
+        try:
+            holder.write(model, precision, offset=effect.new_offset)
+        except Exception:
+            if effect.new_offset == effect.offset:
+                holder.write(model, place.precision, offset=effect.offset)
+            raise
+        holder.settle(model, precision, offset=effect.new_offset)
+        start, end = place.offset, place.offset + place.size_bytes
+        if effect.new_offset == effect.offset:
+            start += holder.place(model).size_bytes
+        self._give_back(start, end)
 
     def run(self, batch: RunBatch, inputs: Sequence[Payload]) -> Sequence[Payload]:
         """Run one batch; see `Device.run`.
@@ -118,7 +119,7 @@ class CpuDevice:
             OutOfMemoryError: The system had no memory for its activations.
         """
         model = batch.lane.model
-        module = self._weights[model].module
+        module = self._holder.module(model)
         try:
             x = gather(inputs, must_copy=self._images[model].writes_input)
             self._input_bytes = x.nbytes
@@ -132,6 +133,9 @@ class CpuDevice:
             self._input_bytes = 0
 
     def _forward(self, batch: RunBatch, module: nn.Module, *, x: Tensor) -> Tensor:
+        if self._holder.place(batch.lane.model).precision != FULL:
+            self._peaks.last_bytes = 0  # the plan that is corrected is that of full precision
+            return cast(Tensor, module(x))
         watch = self._peaks.watch(batch.lane, batch.items, known=[self._arena])
         if watch is None:
             return cast(Tensor, module(x))
@@ -148,14 +152,11 @@ class CpuDevice:
 
     def truth_bytes(self) -> int:
         """Return the bytes of the weights in the arena and of the running batch's input."""
-        return sum(size for _, size in list(self._loaded.values())) + self._input_bytes
+        return self._holder.held_bytes() + self._input_bytes
 
     def close(self) -> None:
         """Give the arena back."""
-        for weights in self._weights.values():
-            weights.drop()
-        self._weights.clear()
-        self._loaded.clear()
+        self._holder.close()
         self._give_back(0, self._arena.nbytes)
         self._arena = torch.empty(0, dtype=torch.uint8)
 
@@ -181,8 +182,11 @@ def _map(spec: DeviceSpec) -> mmap.mmap:
     return arena
 
 
-def _no_precision(precision: str) -> str:
-    return f"precision: found {precision}, a CPU device holds fp32 only; leave it at fp32"
+def _known(precision: str) -> Precision:
+    for known in PRECISIONS:
+        if known == precision:
+            return known
+    raise InputError(f"precision: found {precision!r}, wanted one of {', '.join(PRECISIONS)}")
 
 
 def _translate(model: str, error: Exception) -> EngineError:

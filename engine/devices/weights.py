@@ -11,10 +11,12 @@ from torch import Tensor, nn
 
 from engine.devices.catalog import published
 from engine.devices.cuda_probe import probe_cuda
+from engine.devices.lower import Lower, Source, make_lower
 from engine.devices.packing import Layout, Weights, make_skeleton, pack
 from engine.devices.probe import Cost, Line, measure, plan
 from engine.errors import InputError
 from engine.profile import Profile, ProfileKey
+from engine.rules import Precision
 from engine.spec import ModelSpec
 
 _BORROWED = "the CPU figures of this machine, for want of better ones"
@@ -44,6 +46,10 @@ class Image:
         """Return the size of the packed weights."""
         return self.layout.size_bytes
 
+    def source(self) -> Source:
+        """Return what a lower precision is made from."""
+        return Source(self.spec, self.block, self.layout, self.skeleton, self.profiles)
+
     def kernel_bytes(self, shape: tuple[int, ...], items: int) -> int:
         """Return what the CPU's kernels take inside themselves for a batch."""
         line = self.kernels.get(shape)
@@ -60,10 +66,24 @@ class Images:
     def __init__(self) -> None:
         """Start empty."""
         self._images: dict[str, Image] = {}
+        self._lowers: dict[tuple[int, Precision], Lower] = {}
 
     def __getitem__(self, model: str) -> Image:
         """Return the image of a model that was added."""
         return self._images[model]
+
+    def lower(self, model: str, precision: Precision) -> Lower:
+        """Return a model at a lower precision; found out once.
+
+        Raises:
+            InputError: It cannot be run from reduced weights.
+        """
+        image = self._images[model]
+        key = (image.block.data_ptr(), precision)
+        lower = self._lowers.get(key)
+        if lower is None:
+            lower = self._lowers[key] = make_lower(image.source(), precision)
+        return lower
 
     def add(self, spec: ModelSpec, kinds: Sequence[str]) -> Image:
         """Build, pack and probe a model for these kinds of device.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from engine.errors import PolicyError
@@ -29,16 +29,25 @@ class PolicyDesk:
             to refuse it. None: nothing is kept.
     """
 
-    def __init__(self, policy: Policy, devices: Sequence[DeviceSpec], *, swap: Applied) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        devices: Sequence[DeviceSpec],
+        *,
+        swap: Applied,
+        ready: Callable[[Policy], None],
+    ) -> None:
         """Start with a policy.
 
         Args:
             swap: Puts a version in force.
+            ready: Finds out what a version needs to know; may refuse it.
         """
         self.policy = policy
         self.store: Applied | None = None
         self._specs = {spec.name: spec for spec in devices}
         self._swap = swap
+        self._ready = ready
         self._lock = threading.Lock()
 
     def apply(self, policy: Policy, *, author: str, reason: str, expected_version: int) -> int:
@@ -51,6 +60,7 @@ class PolicyDesk:
                     f"version {current} is in force; look at the difference and redo it"
                 )
             self._check_devices(policy)
+            self._ready(policy)
             new = policy.model_copy(update={"version": current + 1})
             if self.store is not None:
                 self.store(new, author=author, reason=reason)

@@ -13,7 +13,7 @@ import torch
 
 from engine.devices.cpu import CpuDevice
 from engine.devices.weights import Images
-from engine.effects import ConvertWeights, LoadWeights
+from engine.effects import LoadWeights
 from engine.errors import Failed, InputError, OutOfMemoryError
 from engine.spec import DeviceSpec, ModelSpec
 from engine.units import MIB
@@ -64,7 +64,7 @@ def rows(*sizes: int) -> list[np.ndarray]:
 
 
 def resident_bytes(device: CpuDevice) -> int:
-    """Return what the system says is held of the device's arena, and not free for the taking."""
+    """Return what the system holds of the device's arena and may not take at will."""
     mapping, found = f"{device._span[0]:x}-", 0
     is_ours = False
     for line in Path("/proc/self/smaps").read_text().splitlines():
@@ -242,11 +242,9 @@ def test_an_error_of_the_model_fails_the_batch_and_nothing_else(
     assert np.array_equal(np.asarray(output), np.full((1, 8), 2))
 
 
-def test_another_precision_is_refused_in_a_sentence(device: CpuDevice) -> None:
-    with pytest.raises(InputError, match="holds fp32 only"):
-        device.load(LoadWeights(1, "cpu:0", "same", "bf16", GUARD, 512))
-    with pytest.raises(InputError, match="holds fp32 only"):
-        device.convert(ConvertWeights(1, "cpu:0", "same", "bf16", GUARD, 512))
+def test_a_precision_that_nobody_knows_is_refused_in_a_sentence(device: CpuDevice) -> None:
+    with pytest.raises(InputError, match="wanted one of fp32, bf16, int8"):
+        device.load(LoadWeights(1, "cpu:0", "same", "fp4", GUARD, 512))
 
 
 def test_an_arena_that_no_system_has_is_refused_in_a_sentence(images: Images) -> None:

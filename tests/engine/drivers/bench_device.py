@@ -153,6 +153,12 @@ class BenchImages:
         self._images[spec.name] = Image(spec, profiles, size)
         return self._images[spec.name]
 
+    def lower(self, model: str, precision: str) -> Image:
+        """Return the model with its profiles at that precision, which it has from the start."""
+        image = self._images[model]
+        kept = tuple(p for p in image.profiles if p.key.precision == precision)
+        return Image(image.spec, kept, image.size_bytes)
+
     def __getitem__(self, model: str) -> Image:
         """Return an image that was added."""
         return self._images[model]
