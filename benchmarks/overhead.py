@@ -16,7 +16,7 @@ from engine.drivers.completion import AsyncResult
 from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
 from engine.engine import Engine
 from engine.policy import Policy
-from engine.ports import Payload
+from engine.ports import HostCopy, Payload
 from engine.profile import Latency, Profile, ProfileKey
 from engine.spec import Bucket, DeviceSpec, ModelSpec, Sample
 from engine.units import MIB
@@ -91,6 +91,16 @@ class NoopImages:
         )
         self._images[spec.name] = NoopImage(spec, profiles)
         return self._images[spec.name]
+
+    def lower(self, model: str, precision: str) -> NoopImage:
+        """Have one precision only; nobody asks for another."""
+        assert precision == "fp32", f"{model} has no weights to reduce"
+        return self._images[model]
+
+    def set_host_budget(self, budget_bytes: int | None) -> Sequence[HostCopy]:
+        """Have nothing in host memory."""
+        assert budget_bytes is None, "there is nothing to bound"
+        return ()
 
     def __getitem__(self, model: str) -> NoopImage:
         """Return an image that was added."""

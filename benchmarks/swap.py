@@ -68,7 +68,7 @@ def measure(name: str, width: int, *, rounds: int) -> dict[str, float]:
     image = images.add(spec(name, width), ["cpu"])
     size = image.size_bytes
     device = CpuDevice(DeviceSpec("cpu:0", "cpu", GIB, 0, False, 4e9, 8e9), images)
-    copy = Copy(image.block)
+    copy = Copy(images.block(name))
     found: dict[str, list[float]] = {"load": [], "fresh": [], "warm": [], "move": []}
     for _ in range(rounds):
         found["fresh"].append(copy.fresh())

@@ -288,6 +288,7 @@ class Engine:
         """Put a policy in force everywhere."""
         self._driver.handle(PolicyChanged(policy.compile(), author, reason))
         self._inputs.follow(policy)
+        self._stock.follow(policy)
         admission = policy.admission
         for pipeline in self._pipelines.values():
             pipeline.set_credits(admission.pages_in_flight, admission.pages_waiting)

@@ -73,6 +73,35 @@ class LowerImage(Protocol):
         ...
 
 
+class HostCopy(Protocol):
+    """Say that a model's weights went from host memory to a file, or came back."""
+
+    @property
+    def model(self) -> str:
+        """Return whose they are."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how many bytes they have."""
+        ...
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Return whether they are a mapped file now."""
+        ...
+
+    @property
+    def took_ns(self) -> int:
+        """Return how long that took."""
+        ...
+
+    @property
+    def trouble(self) -> str:
+        """Return why they could not go; "" if they did."""
+        ...
+
+
 class ModelImages(Protocol):
     """Keep the images of all models of a process; devices load from here."""
 
@@ -82,6 +111,10 @@ class ModelImages(Protocol):
         Raises:
             InputError: It cannot be built; says why and what to do.
         """
+        ...
+
+    def set_host_budget(self, budget_bytes: int | None) -> Sequence[HostCopy]:
+        """Change how many bytes of weights stay in host memory; None: all. Blocks."""
         ...
 
     def lower(self, model: str, precision: Precision) -> LowerImage:

@@ -29,6 +29,7 @@ from ops.run_keeper import RunKeeper
 from ops.runbooks import Runbooks
 from ops.sampler import Sampler
 from ops.targets import Target, Targets
+from sample_models.cache import cache_folder
 from storage import Store
 
 Progress = Callable[[str], None]
@@ -106,7 +107,7 @@ def _open_devices(text: str) -> tuple[ModelImages, list[Device]]:
     from engine.devices.discover import open_devices, parse_devices
     from engine.devices.weights import Images
 
-    images = Images()
+    images = Images(cache_folder() / "host")
     return images, open_devices(parse_devices(text), images)
 
 

@@ -12,13 +12,12 @@ from torch import Tensor, nn
 
 from engine.devices.dry_run import check_output
 from engine.devices.gather import detach, gather, scatter
-from engine.devices.holder import FULL, Holder
+from engine.devices.holder import FULL, Holder, known_precision
 from engine.devices.peaks import Peaks
 from engine.devices.weights import Images
 from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
-from engine.errors import EngineError, Failed, InputError, OutOfMemoryError
+from engine.errors import EngineError, Failed, OutOfMemoryError
 from engine.ports import Payload
-from engine.rules import PRECISIONS, Precision
 from engine.spec import DeviceSpec
 from engine.units import MIB, align_up, format_bytes
 
@@ -69,7 +68,7 @@ class CpuDevice:
     def load(self, effect: LoadWeights) -> None:
         """Copy a model's packed weights into the arena and point its module there."""
         assert effect.model not in self._holder, "a model is loaded once"
-        precision = _known(effect.precision)
+        precision = known_precision(effect.precision)
         self._holder.write(effect.model, precision, offset=effect.offset)
         self._holder.settle(effect.model, precision, offset=effect.offset)
 
@@ -97,15 +96,9 @@ class CpuDevice:
         Where that fails they are as they were.
         """
         holder, model = self._holder, effect.model
-        precision, place = _known(effect.precision), holder.place(model)
+        precision, place = known_precision(effect.precision), holder.place(model)
         assert place.offset == effect.offset, "the core knows where a model lies"
-        try:
-            holder.write(model, precision, offset=effect.new_offset)
-        except Exception:
-            if effect.new_offset == effect.offset:
-                holder.write(model, place.precision, offset=effect.offset)
-            raise
-        holder.settle(model, precision, offset=effect.new_offset)
+        holder.rewrite(model, precision, offset=effect.new_offset)
         start, end = place.offset, place.offset + place.size_bytes
         if effect.new_offset == effect.offset:
             start += holder.place(model).size_bytes
@@ -180,13 +173,6 @@ def _map(spec: DeviceSpec) -> mmap.mmap:
     if hasattr(mmap, "MADV_HUGEPAGE"):
         arena.madvise(mmap.MADV_HUGEPAGE)  # weights are read from end to end: fewer misses
     return arena
-
-
-def _known(precision: str) -> Precision:
-    for known in PRECISIONS:
-        if known == precision:
-            return known
-    raise InputError(f"precision: found {precision!r}, wanted one of {', '.join(PRECISIONS)}")
 
 
 def _translate(model: str, error: Exception) -> EngineError:

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from engine.devices.dry_run import check_output
 from engine.devices.gather import gather, scatter
+from engine.devices.holder import FULL, Holder, known_precision
 from engine.devices.nvml import Nvml
-from engine.devices.packing import Weights
 from engine.devices.staging import PinnedRing, make_event, make_stream
 from engine.devices.transfers import BOUNCE_BYTES, cut_move, cut_seed
 from engine.devices.weights import Images
@@ -98,13 +98,12 @@ class CudaDevice:
         self._spec = spec
         self._images = images
         self._device = torch.device(spec.name)
-        self._weights: dict[str, Weights] = {}
-        self._loaded: dict[str, tuple[int, int]] = {}
         self._ready: dict[str, torch.cuda.Event] = {}
         self._pool: torch.cuda.MemPool | None = None
         try:
             size_bytes = spec.pool_bytes - (spec.workspace_bytes or 0)
             self._arena = torch.empty(size_bytes, dtype=torch.uint8, device=self._device)
+            self._holder = Holder(images, self._arena, device=spec.name)
             self._compute = make_stream(self._device)
             self._copies = make_stream(self._device)
             self._last_use = make_event()
@@ -115,7 +114,7 @@ class CudaDevice:
 
     def __repr__(self) -> str:
         """Show what lies in the arena."""
-        return f"CudaDevice({self._spec.name}, {sorted(self._loaded)})"
+        return f"CudaDevice({self._spec.name}, {self._holder.names()})"
 
     @property
     def spec(self) -> DeviceSpec:
@@ -136,57 +135,62 @@ class CudaDevice:
 
     def load(self, effect: LoadWeights) -> None:
         """Copy a model's weights through pinned memory, beside whatever the card computes."""
-        if effect.precision != "fp32":
-            raise InputError(_no_precision(effect.precision))
-        image = self._images[effect.model]
-        assert effect.model not in self._loaded, "a model is loaded once"
-        assert effect.offset + image.size_bytes <= self._arena.nbytes, "weights fit the arena"
-        target = self._arena[effect.offset : effect.offset + image.size_bytes]
+        model, offset = effect.model, effect.offset
+        assert model not in self._holder, "a model is loaded once"
+        if effect.precision != FULL:
+            raise InputError(
+                f"precision: found {effect.precision}, weights are loaded at {FULL}"
+            )
+        block = self._images.block(model)
+        assert offset + block.nbytes <= self._arena.nbytes, "weights fit the arena"
         try:
             # The range may have been another model's: its last batch or move must be over.
             self._copies.wait_event(self._last_use)
-            self._ring.copy(image.block, target, stream=self._copies)
+            target = self._arena[offset : offset + block.nbytes]
+            self._ring.copy(block, target, stream=self._copies)
             ready = make_event()
             ready.record(self._copies)
             ready.synchronize()
-            weights = self._weights.get(effect.model)
-            if weights is None:
-                weights = Weights(image.skeleton, image.layout, device=self._spec.name)
-                self._weights[effect.model] = weights
-            weights.point(self._arena, effect.offset)
+            self._holder.settle(model, FULL, offset=offset)
         except RuntimeError as error:
-            raise _translate(f"{self._spec.name}: load of {effect.model}", error) from error
-        self._ready[effect.model] = ready
-        self._loaded[effect.model] = (effect.offset, image.size_bytes)
+            raise _translate(f"{self._spec.name}: load of {model}", error) from error
+        self._ready[model] = ready
 
     def evict(self, effect: EvictWeights) -> None:
         """Forget a model's weights; the host's copy stays, so nothing is copied back."""
-        offset, _ = self._loaded.pop(effect.model)
-        assert offset == effect.offset, "the core knows where a model lies"
+        place = self._holder.forget(effect.model)
+        assert place.offset == effect.offset, "the core knows where a model lies"
         del self._ready[effect.model]
-        self._weights[effect.model].drop()
 
     def move(self, effect: MoveWeights) -> None:
         """Move a model's weights inside the arena, on the stream that also runs batches."""
-        offset, size_bytes = self._loaded[effect.model]
-        assert offset == effect.offset, "the core knows where a model lies"
+        place = self._holder.place(effect.model)
+        assert place.offset == effect.offset, "the core knows where a model lies"
         try:
             self._compute.wait_event(self._ready[effect.model])
-            self._shift(offset, effect.new_offset, size_bytes=size_bytes)
+            self._shift(place.offset, effect.new_offset, size_bytes=place.size_bytes)
             self._last_use.record(self._compute)
             self._compute.synchronize()
         except RuntimeError as error:
             raise _translate(f"{self._spec.name}: move of {effect.model}", error) from error
-        self._weights[effect.model].point(self._arena, effect.new_offset)
-        self._loaded[effect.model] = (effect.new_offset, size_bytes)
+        self._holder.settle(effect.model, place.precision, offset=effect.new_offset)
 
     def convert(self, effect: ConvertWeights) -> None:
-        """Refuse: weights stay as they were packed.
+        """Write a model's weights anew from the host copy, at another precision.
 
-        Raises:
-            InputError: Always.
+        On the stream of the batches, so that none reads half of them. Where
+        that fails they are as they were.
         """
-        raise InputError(_no_precision(effect.precision))
+        holder, model = self._holder, effect.model
+        precision, place = known_precision(effect.precision), holder.place(model)
+        assert place.offset == effect.offset, "the core knows where a model lies"
+        try:
+            self._compute.wait_event(self._ready[model])
+            holder.rewrite(model, precision, offset=effect.new_offset)
+            self._last_use.record(self._compute)
+            self._compute.synchronize()
+        except RuntimeError as error:
+            raise _translate(f"{self._spec.name}: conversion of {model}", error) from error
 
     def run(self, batch: RunBatch, inputs: Sequence[Payload]) -> Sequence[Payload]:
         """Run one batch; see `Device.run`. Out of memory is tried once more, with all let go.
@@ -216,10 +220,7 @@ class CudaDevice:
 
     def close(self) -> None:
         """Give everything back: first the pool, then the arena."""
-        for weights in self._weights.values():
-            weights.drop()
-        self._weights.clear()
-        self._loaded.clear()
+        self._holder.close()
         self._ready.clear()
         self._pool = None
         self._arena = torch.empty(0, dtype=torch.uint8)
@@ -240,7 +241,7 @@ class CudaDevice:
             x = gather(inputs).to(self._device)
             self._compute.wait_event(self._ready[model])
             try:
-                return check_output(self._weights[model].module(x), len(x)).cpu()
+                return check_output(self._holder.module(model)(x), len(x)).cpu()
             finally:
                 # Of a failed batch too: its kernels may still read the weights.
                 self._last_use.record(self._compute)
@@ -274,10 +275,6 @@ class CudaDevice:
                 if piece.through_scratch:
                     source = scratch[:length].copy_(source)
                 arena[piece.target : piece.target + length].copy_(source)
-
-
-def _no_precision(precision: str) -> str:
-    return f"precision: found {precision}, a CUDA device holds fp32 only; leave it at fp32"
 
 
 def _translate(subject: str, error: Exception) -> EngineError:

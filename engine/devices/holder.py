@@ -10,6 +10,7 @@ from engine.devices.materialise import ReducedWeights
 from engine.devices.packing import Weights
 from engine.devices.reduced import write_reduced
 from engine.devices.weights import Images
+from engine.errors import InputError
 from engine.rules import PRECISIONS, Precision
 
 FULL = PRECISIONS[0]
@@ -65,14 +66,29 @@ class Holder:
 
     def write(self, model: str, precision: Precision, *, offset: int) -> None:
         """Copy a model's weights from the host into the arena, at that precision."""
-        image = self._images[model]
         end = offset + self._size_bytes(model, precision)
         assert end <= self._arena.nbytes, "weights lie inside the arena"
+        block = self._images.block(model)
         if precision == FULL:
-            self._arena[offset:end].copy_(image.block)
+            self._arena[offset:end].copy_(block)
         else:
             lower = self._images.lower(model, precision)
-            write_reduced(image.block, lower.reduced, target=self._arena[offset:end])
+            write_reduced(block, lower.reduced, target=self._arena[offset:end])
+
+    def rewrite(self, model: str, precision: Precision, *, offset: int) -> None:
+        """Write a model that lies here anew at another precision; on an error it is as before.
+
+        Args:
+            offset: Where it then lies; where it lies now if it becomes smaller.
+        """
+        place = self._places[model]
+        try:
+            self.write(model, precision, offset=offset)
+        except Exception:
+            if offset == place.offset:
+                self.write(model, place.precision, offset=offset)
+            raise
+        self.settle(model, precision, offset=offset)
 
     def settle(self, model: str, precision: Precision, *, offset: int) -> None:
         """Let the model compute with what was written there; what it had before is dropped."""
@@ -109,4 +125,16 @@ class Holder:
         if precision == FULL:
             return Weights(image.skeleton, image.layout, device=self._device)
         lower = self._images.lower(model, precision)
-        return lower.weights(image.source(), device=self._device)
+        return lower.weights(image.source(self._images.block(model)), device=self._device)
+
+
+def known_precision(precision: str) -> Precision:
+    """Return a precision by its name.
+
+    Raises:
+        InputError: There is none of that name.
+    """
+    for known in PRECISIONS:
+        if known == precision:
+            return known
+    raise InputError(f"precision: found {precision!r}, wanted one of {', '.join(PRECISIONS)}")

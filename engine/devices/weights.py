@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from torch import Tensor, nn
 
 from engine.devices.catalog import published
 from engine.devices.cuda_probe import probe_cuda
+from engine.devices.host_tier import HostChange, HostTier
 from engine.devices.lower import Lower, Source, make_lower
 from engine.devices.packing import Layout, Weights, make_skeleton, pack
 from engine.devices.probe import Cost, Line, measure, plan
-from engine.errors import InputError
+from engine.errors import InputError, StoreError
 from engine.profile import Profile, ProfileKey
 from engine.rules import Precision
 from engine.spec import ModelSpec
 
+_LOG = logging.getLogger("millpond.device")
 _BORROWED = "the CPU figures of this machine, for want of better ones"
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """Hold one model in host memory: its packed weights, and its module without memory.
+    """Hold one model but for its weights, which the host tier keeps: its module without memory.
 
     Attributes:
-        block: uint8 (size_bytes,): what a load copies.
         kernels: Workspace that the CPU's kernels take inside themselves, by item shape.
         writes_input: Its forward pass changes its input, which must then be a copy.
     """
 
     spec: ModelSpec
-    block: Tensor
     layout: Layout
     skeleton: nn.Module
     profiles: tuple[Profile, ...]
@@ -46,9 +48,13 @@ class Image:
         """Return the size of the packed weights."""
         return self.layout.size_bytes
 
-    def source(self) -> Source:
-        """Return what a lower precision is made from."""
-        return Source(self.spec, self.block, self.layout, self.skeleton, self.profiles)
+    def source(self, block: Tensor) -> Source:
+        """Return what a lower precision is made from.
+
+        Args:
+            block: uint8 (size_bytes,): its packed weights.
+        """
+        return Source(self.spec, block, self.layout, self.skeleton, self.profiles)
 
     def kernel_bytes(self, shape: tuple[int, ...], items: int) -> int:
         """Return what the CPU's kernels take inside themselves for a batch."""
@@ -63,8 +69,13 @@ class Image:
 class Images:
     """Keep the images of all models of the process; devices load from here."""
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, folder: Path | None = None) -> None:
+        """Start empty.
+
+        Args:
+            folder: Where weights beyond the host's budget may lie as files.
+        """
+        self._tier = HostTier(folder)
         self._images: dict[str, Image] = {}
         self._lowers: dict[tuple[int, Precision], Lower] = {}
 
@@ -79,11 +90,39 @@ class Images:
             InputError: It cannot be run from reduced weights.
         """
         image = self._images[model]
-        key = (image.block.data_ptr(), precision)
+        key = (id(image.layout), precision)
         lower = self._lowers.get(key)
         if lower is None:
-            lower = self._lowers[key] = make_lower(image.source(), precision)
+            lower = self._lowers[key] = make_lower(image.source(self.block(model)), precision)
         return lower
+
+    def block(self, model: str) -> Tensor:
+        """Return a model's packed weights, uint8 (size_bytes,), to be read only.
+
+        Where their file was lost or damaged they are built again.
+
+        Raises:
+            InputError: They cannot be built any more.
+        """
+        try:
+            return self._tier.block(model)
+        except StoreError as error:
+            _LOG.warning("%s", error)
+            layout, block = pack(_build(self._images[model].spec))
+            if layout.size_bytes != self._images[model].size_bytes:
+                raise InputError(
+                    f"{model}: build returned other weights than at first"
+                ) from error
+            self._tier.put(model, block)
+            return self._tier.block(model)
+
+    def set_host_budget(self, budget_bytes: int | None) -> Sequence[HostChange]:
+        """Change how many bytes of weights stay in host memory; None: all. Blocks."""
+        return self._tier.set_budget(budget_bytes)
+
+    def close(self) -> None:
+        """Forget all weights and remove their files."""
+        self._tier.close()
 
     def add(self, spec: ModelSpec, kinds: Sequence[str]) -> Image:
         """Build, pack and probe a model for these kinds of device.
@@ -96,7 +135,9 @@ class Images:
         """
         image = self._images.get(spec.name)
         if image is None or image.spec is not spec or not _has(image, kinds):
-            image = self._images[spec.name] = _make(spec, kinds)
+            image, block = _make(spec, kinds)
+            self._images[spec.name] = image
+            self._tier.put(spec.name, block)
         return image
 
 
@@ -104,7 +145,7 @@ def _has(image: Image, kinds: Sequence[str]) -> bool:
     return set(kinds) <= {profile.key.device_kind for profile in image.profiles}
 
 
-def _make(spec: ModelSpec, kinds: Sequence[str]) -> Image:
+def _make(spec: ModelSpec, kinds: Sequence[str]) -> tuple[Image, Tensor]:
     start_ns = time.perf_counter_ns()
     module = _build(spec)
     try:
@@ -141,7 +182,8 @@ def _make(spec: ModelSpec, kinds: Sequence[str]) -> Image:
     )
     writes_input = any(own.writes_input for own in plans)
     kernels = {cost.bucket.shape: cost.kernels for cost in on_cpu}
-    return Image(spec, block, layout, skeleton, profiles, build_ns, writes_input, kernels)
+    image = Image(spec, layout, skeleton, profiles, build_ns, writes_input, kernels)
+    return image, block
 
 
 def _build(spec: ModelSpec) -> nn.Module:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from engine.drivers.inputs import Inputs, check_models
 from engine.drivers.live import LiveDriver
-from engine.events import HostCopyFinished, ProfileUpdated
+from engine.events import Event, HostCopyFailed, HostCopyFinished, ProfileUpdated
 from engine.policy import Policy
-from engine.ports import ModelImages
+from engine.ports import HostCopy, ModelImages
 from engine.profile import Profile
 from engine.rules import PRECISIONS
 from engine.spec import ModelSpec
+from engine.units import MIB
 
 
 class Stock:
@@ -49,6 +50,7 @@ class Stock:
         self._tell(image.profiles)
         self._inputs.specs[spec.name] = spec
         self.learn(policy)
+        self.follow(policy)
 
     def learn(self, policy: Policy) -> None:
         """Find out how models do at the lower precisions that a policy allows; blocks.
@@ -68,6 +70,14 @@ class Stock:
                     self._lower[key] = tuple(self._images.lower(*key).profiles)
                     self._tell(self._lower[key])
 
+    def follow(self, policy: Policy) -> None:
+        """Keep as much of the weights in host memory as a policy allows; blocks."""
+        host_mib = policy.memory.host_mib
+        budget = None if host_mib is None else int(host_mib * MIB)
+        with self._lock:
+            for copy in self._images.set_host_budget(budget):
+                self._driver.handle(_host_event(copy))
+
     def _tell(self, profiles: Sequence[Profile]) -> None:
         for profile in profiles:
             self._driver.handle(ProfileUpdated(profile))
@@ -76,3 +86,9 @@ class Stock:
         """Return the profiles of all lower precisions that were found out."""
         with self._lock:
             return tuple(p for profiles in self._lower.values() for p in profiles)
+
+
+def _host_event(copy: HostCopy) -> Event:
+    if copy.trouble:
+        return HostCopyFailed(copy.model, copy.took_ns, copy.trouble)
+    return HostCopyFinished(copy.model, copy.took_ns, copy.size_bytes, copy.is_on_disk)

@@ -53,7 +53,9 @@ def test_weights_arrive_and_move_byte_for_byte(device: CudaDevice, images: Image
     for new_offset in (GUARD + 512, GUARD + 8 * MIB, GUARD + 64 * MIB, GUARD):
         device.move(MoveWeights(1, "cuda:0", WEIGHTY.name, offset, new_offset, size))
         offset = new_offset
-        assert torch.equal(device._arena[offset : offset + size].cpu(), image.block)
+        assert torch.equal(
+            device._arena[offset : offset + size].cpu(), images.block(image.spec.name)
+        )
 
 
 @pytest.mark.gpu

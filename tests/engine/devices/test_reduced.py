@@ -121,7 +121,9 @@ def images() -> Images:
 
 
 def lower_of(images: Images, name: str, precision: str) -> Lower:
-    return make_lower(images[name].source(), next(p for p in LOWER if p == precision))
+    return make_lower(
+        images[name].source(images.block(name)), next(p for p in LOWER if p == precision)
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -156,8 +158,8 @@ def test_nothing_of_the_full_weights_is_kept_after_a_pass_and_none_runs_after_a_
     image = images["stack"]
     lower = lower_of(images, "stack", "int8")
     block = torch.zeros(lower.size_bytes, dtype=torch.uint8)
-    write_reduced(image.block, lower.reduced, target=block)
-    weights = lower.weights(image.source())
+    write_reduced(images.block("stack"), lower.reduced, target=block)
+    weights = lower.weights(image.source(images.block("stack")))
     weights.point(block, 0)
     x = torch.rand(2, 256)
     with torch.inference_mode():

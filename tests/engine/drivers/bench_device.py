@@ -14,7 +14,7 @@ from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeight
 from engine.engine import Engine
 from engine.errors import InputError
 from engine.policy import Policy
-from engine.ports import Payload, Recorder
+from engine.ports import HostCopy, Payload, Recorder
 from engine.profile import Latency, Profile, ProfileKey
 from engine.rules import PRECISIONS
 from engine.spec import Bucket, DeviceSpec, ModelSpec, Sample
@@ -152,6 +152,11 @@ class BenchImages:
         )
         self._images[spec.name] = Image(spec, profiles, size)
         return self._images[spec.name]
+
+    def set_host_budget(self, budget_bytes: int | None) -> Sequence[HostCopy]:
+        """Have nothing to write or read."""
+        self.host_budget = budget_bytes
+        return ()
 
     def lower(self, model: str, precision: str) -> Image:
         """Return the model with its profiles at that precision, which it has from the start."""
