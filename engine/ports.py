@@ -114,7 +114,11 @@ class ModelImages(Protocol):
         ...
 
     def set_host_budget(self, budget_bytes: int | None) -> Sequence[HostCopy]:
-        """Change how many bytes of weights stay in host memory; None: all. Blocks."""
+        """Change how many bytes of weights stay in host memory; None: all. Blocks.
+
+        Returns:
+            What went to files or came back, since the last call.
+        """
         ...
 
     def lower(self, model: str, precision: Precision) -> LowerImage:

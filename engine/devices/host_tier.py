@@ -71,6 +71,7 @@ class HostTier:
         self._clean_up: Callable[[], object] | None = None
         self._budget: int | None = None
         self._entries: dict[str, _Entry] = {}
+        self._changes: list[HostChange] = []
         self._uses = 0
         self._lock = threading.RLock()
 
@@ -85,20 +86,25 @@ class HostTier:
         with self._lock:
             return self._entries[model].is_on_disk
 
-    def put(self, model: str, block: Tensor) -> Sequence[HostChange]:
+    def put(self, model: str, block: Tensor) -> None:
         """Keep a model's packed weights; what it had before is forgotten.
+
+        What has to go to files for it, perhaps itself, is told by `changes`.
 
         Args:
             block: uint8 (bytes,); copied.
-
-        Returns:
-            What had to go to files for it, itself included.
         """
         copy = _kept(block)
         with self._lock:
             self._uses += 1
             self._entries[model] = _Entry(copy, False, self._uses)
-            return self._settle()
+            self._changes += self._settle()
+
+    def changes(self) -> Sequence[HostChange]:
+        """Return what went to files or came back since the last call."""
+        with self._lock:
+            found, self._changes = self._changes, []
+            return found
 
     def block(self, model: str) -> Tensor:
         """Return a model's packed weights, uint8 (bytes,), to be read only.
@@ -117,7 +123,7 @@ class HostTier:
                 )
             return entry.block
 
-    def set_budget(self, budget_bytes: int | None) -> Sequence[HostChange]:
+    def set_budget(self, budget_bytes: int | None) -> None:
         """Change how many bytes may stay in memory; None: all.
 
         Shrinking writes files, growing reads back what was used last; blocks
@@ -125,7 +131,7 @@ class HostTier:
         """
         with self._lock:
             self._budget = budget_bytes
-            return [*self._settle(), *self._fetch_back()]
+            self._changes += [*self._settle(), *self._fetch_back()]
 
     def close(self) -> None:
         """Forget everything and remove the files."""
@@ -194,9 +200,7 @@ class HostTier:
                 _remove_left(self._folder)
             prefix = f"{_PREFIX}{os.getpid()}-"
             self._files = Path(tempfile.mkdtemp(prefix=prefix, dir=self._folder))
-            self._clean_up = weakref.finalize(
-                self, shutil.rmtree, self._files, True
-            )  # ignore errors
+            self._clean_up = weakref.finalize(self, _remove, self._files)
         digest = hashlib.sha256(model.encode()).hexdigest()[:16]
         return self._files / f"{digest}.safetensors"
 
@@ -223,6 +227,8 @@ def _kept(block: Tensor) -> Tensor:
         return block.clone()
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     memory = mmap.mmap(-1, block.nbytes, flags=flags)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)  # it is read from end to end: fewer misses
     copy = torch.frombuffer(memory, dtype=torch.uint8)
     copy.copy_(block)
     return copy

@@ -117,8 +117,13 @@ class Images:
             return self._tier.block(model)
 
     def set_host_budget(self, budget_bytes: int | None) -> Sequence[HostChange]:
-        """Change how many bytes of weights stay in host memory; None: all. Blocks."""
-        return self._tier.set_budget(budget_bytes)
+        """Change how many bytes of weights stay in host memory; None: all. Blocks.
+
+        Returns:
+            What went to files or came back, since the last call.
+        """
+        self._tier.set_budget(budget_bytes)
+        return self._tier.changes()
 
     def close(self) -> None:
         """Forget all weights and remove their files."""

@@ -27,9 +27,11 @@ def test_the_least_recently_used_goes_to_a_file_and_reads_the_same(tmp_path: Pat
     tier = HostTier(tmp_path)
     tier.set_budget(16 * KIB)
     for number, name in enumerate("ab"):
-        assert tier.put(name, block(number)) == []
+        tier.put(name, block(number))
+    assert tier.changes() == []
     tier.block("a")
-    (change,) = tier.put("c", block(2))
+    tier.put("c", block(2))
+    (change,) = tier.changes()
     assert (change.model, change.is_on_disk, change.size_bytes) == ("b", True, 8 * KIB)
     assert tier.host_bytes == 16 * KIB
     assert torch.equal(tier.block("b"), block(1))
@@ -49,10 +51,11 @@ def test_a_larger_budget_brings_back_what_was_used_last(tmp_path: Path):
     tier = HostTier(tmp_path)
     for number, name in enumerate("abc"):
         tier.put(name, block(number))
-    assert [c.model for c in tier.set_budget(0)] == ["a", "b", "c"]
+    tier.set_budget(0)
+    assert [c.model for c in tier.changes()] == ["a", "b", "c"]
     tier.block("a")
-    back = tier.set_budget(8 * KIB)
-    assert [(c.model, c.is_on_disk) for c in back] == [("a", False)]
+    tier.set_budget(8 * KIB)
+    assert [(c.model, c.is_on_disk) for c in tier.changes()] == [("a", False)]
     tier.set_budget(None)
     assert tier.host_bytes == 24 * KIB
 
@@ -74,7 +77,8 @@ def test_what_cannot_be_written_stays_in_memory_and_says_why(tmp_path: Path):
     no_folder.write_text("not a folder")
     tier = HostTier(no_folder / "below")
     tier.put("a", block(0))
-    (change,) = tier.set_budget(0)
+    tier.set_budget(0)
+    (change,) = tier.changes()
     assert not change.is_on_disk
     assert "Error" in change.trouble
     assert torch.equal(tier.block("a"), block(0))
