@@ -14,6 +14,7 @@ from engine.snapshot import Snapshot
 from engine.units import NS_PER_MS, NS_PER_S
 from ops.recent import Mark, Recent
 from ops.sampling import chosen, marks, sample
+from ops.time_machine import KeyframeSink, KeyframeTaker
 from storage.samples import DecisionRecord, DeviceSample, ModelSample
 
 PERIOD_NS = NS_PER_S
@@ -59,6 +60,11 @@ class Sink(Protocol):
         """Take the samples; returns at once."""
         ...
 
+    @property
+    def keyframes(self) -> KeyframeSink:
+        """Return where keyframes are kept."""
+        ...
+
 
 class Sampler:
     """Take a snapshot per second and keep the differences.
@@ -74,13 +80,16 @@ class Sampler:
         self._sink = sink
         self._recent = recent
         self._before = engine.snapshot()
+        self._keyframes = KeyframeTaker(sink.keyframes)
         self._trouble = ""
         self._lock = threading.Lock()
         self._must_stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="millpond-sampler")
 
     def start(self) -> None:
-        """Begin to sample."""
+        """Begin to sample; how the memory stood before is the first keyframe."""
+        at_ms = (self._engine.start_wall_ns + self._before.at_ns) // NS_PER_MS
+        self._trouble = self._take_keyframe(self._before, at_ms)
         self._thread.start()
 
     def stop(self) -> None:
@@ -107,6 +116,7 @@ class Sampler:
         start_ns = engine.start_wall_ns
         at_ms = (start_ns + after.at_ns) // NS_PER_MS
         second = sample(self._before, after, at_ms=at_ms)
+        trouble = self._take_keyframe(after, at_ms) or trouble
         self._before = after
         records = [
             DecisionRecord((start_ns + decision.at_ns) // NS_PER_MS, decision)
@@ -119,6 +129,14 @@ class Sampler:
     def _sample_truth(self) -> str:
         try:
             self._engine.sample_truth()
+        except EngineError as error:
+            return str(error)
+        return ""
+
+    def _take_keyframe(self, snapshot: Snapshot, at_ms: int) -> str:
+        try:
+            is_last = self._must_stop.is_set()
+            self._keyframes.see(snapshot, at_ms=at_ms, is_last=is_last)
         except EngineError as error:
             return str(error)
         return ""

@@ -6,7 +6,7 @@ from typing import cast
 
 from sqlalchemy import Connection, Table, delete, select
 
-from storage.schema import DECISIONS, DEVICE_SAMPLES, MODEL_SAMPLES
+from storage.schema import DECISIONS, DEVICE_SAMPLES, KEYFRAMES, MODEL_SAMPLES
 from storage.writer import Writer
 
 CHUNK = 10_000
@@ -15,7 +15,7 @@ CHUNK = 10_000
 def prune(writer: Writer, *, before_ms: int) -> int:
     """Delete samples and decisions from before an instant; return how many rows."""
     deleted = 0
-    for table in (DEVICE_SAMPLES, MODEL_SAMPLES, DECISIONS):
+    for table in (DEVICE_SAMPLES, MODEL_SAMPLES, DECISIONS, KEYFRAMES):
         while True:
             gone = _chunk(writer, table, before_ms=before_ms)
             deleted += gone

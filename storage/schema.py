@@ -111,3 +111,13 @@ RUNS = Table(
     Column("summary", Text, nullable=False),
     Column("author", String(128), nullable=False),
 )
+
+KEYFRAMES = Table(
+    "keyframes",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("at_ns", BigInteger, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    Index("keyframes_by_time", "at_ms"),
+)

@@ -9,21 +9,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
-from sqlalchemy import (
-    Connection,
-    Engine,
-    RowMapping,
-    delete,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Engine, RowMapping, delete, insert, select, update
 from sqlalchemy.pool import StaticPool
 
 from engine.decisions import Kind
 from engine.errors import StoreError
 from engine.policy import Policy
 from storage.database import check_schema, connect, migrate, store_path, translated
+from storage.keyframes import Keyframes
 from storage.lock import OwnerLock
 from storage.prune import prune
 from storage.queries import Query, decisions_query, interrupt_open_runs, window
@@ -69,6 +62,7 @@ class Store:
         self._name = name
         self._lock = lock
         self._writer = Writer(engine, name=name) if writes else None
+        self.keyframes = Keyframes(self._all, self._writing)
         self._is_closed = False
 
     @classmethod

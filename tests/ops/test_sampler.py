@@ -11,6 +11,7 @@ from engine.snapshot import Snapshot
 from engine.units import NS_PER_S
 from ops.recent import Recent
 from ops.sampler import Sampler
+from storage.keyframes import Keyframe
 from storage.samples import DecisionRecord, DeviceSample, ModelSample
 from tests.ops.states import device, model, snapshot
 
@@ -44,6 +45,7 @@ class FakeStore:
     def __init__(self) -> None:
         self.rows: list[tuple[Sequence[DeviceSample], Sequence[ModelSample]]] = []
         self.decisions: list[DecisionRecord] = []
+        self.keyframes: list[Keyframe] = []
         self.trouble = ""
 
     def append(
