@@ -54,6 +54,9 @@ class NoopDevice:
         """Need no workspace."""
         return 0
 
+    def telemetry(self) -> None:
+        """Return nothing: there is no card."""
+
     def truth_bytes(self) -> int:
         """Hold nothing."""
         return 0

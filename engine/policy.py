@@ -20,6 +20,7 @@ from engine.policy_parts import (
     compile_memory,
     compile_model,
 )
+from engine.reserve import nccl_bytes
 from engine.rules import CompiledPolicy, PlacementWeights
 from engine.units import MIB, ms_to_ns
 
@@ -145,6 +146,10 @@ class Policy(Part):
                 name: int(part.reserve_mib * MIB)
                 for name, part in self.devices.items()
                 if part.reserve_mib is not None
+            },
+            nccl_bytes={
+                name: nccl_bytes(part.nccl_connections, part.nccl_channels)
+                for name, part in self.devices.items()
             },
             memory=compile_memory(self.memory),
             placement=self.placement.policy,

@@ -87,10 +87,15 @@ class DevicePolicy(Part):
         pool_mib: What residents and leases may use; None: all that the reserve leaves.
         reserve_mib: What is never lent: context, libraries, NCCL; None: the computed
             default. The arena is fixed at start, so the pool cannot grow beyond it.
+        nccl_connections: Peers that NCCL talks to from this device, per direction; its
+            buffers are added to the computed default.
+        nccl_channels: NCCL's channels.
     """
 
     pool_mib: Mebibytes | None = None
     reserve_mib: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    nccl_connections: Annotated[int, Field(ge=0, le=1024)] = 0
+    nccl_channels: Annotated[int, Field(ge=0, le=64)] = 0
 
 
 class PlacementPolicy(Part):

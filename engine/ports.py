@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol, Self, runtime_checkable
 
 from engine.decisions import Decision
@@ -134,6 +135,26 @@ class ModelImages(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """Show what the driver itself says of a card; None: it cannot say.
+
+    Attributes:
+        others_bytes: Memory of other processes on the same card.
+        busy: Share of the last sample period in which a kernel ran, 0 to 1; not how
+            full the card was.
+        memory_busy: Share of it in which memory was read or written; not how full it was.
+    """
+
+    total_bytes: int
+    used_bytes: int
+    others_bytes: int | None = None
+    busy: float | None = None
+    memory_busy: float | None = None
+    power_w: float | None = None
+    temperature_c: int | None = None
+
+
 class Device(Protocol):
     """Carry out what the core decided for one device.
 
@@ -185,6 +206,13 @@ class Device(Protocol):
 
     def truth_bytes(self) -> int:
         """Return what the device itself says is used; 0 when it cannot say."""
+        ...
+
+    def telemetry(self) -> Telemetry | None:
+        """Return what the driver says of the card; None: there is no card, or no answer.
+
+        May be called by any thread at any time.
+        """
         ...
 
     def start_worker(self) -> None:

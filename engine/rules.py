@@ -92,8 +92,16 @@ class CompiledPolicy:
     models: Mapping[str, ModelRules] = field(default_factory=dict)
     pool_bytes: Mapping[str, int] = field(default_factory=dict)
     reserve_bytes: Mapping[str, int] = field(default_factory=dict)
+    nccl_bytes: Mapping[str, int] = field(default_factory=dict)
     memory: MemoryRules = MemoryRules()
 
     def rules(self, model: str) -> ModelRules:
         """Return the rules that hold for that model."""
         return self.models.get(model, self.default)
+
+    def reserve_of(self, device: str, default_bytes: int) -> int:
+        """Return what a device keeps back: what was set, else its default and NCCL's part."""
+        wanted = self.reserve_bytes.get(device)
+        if wanted is None:
+            wanted = default_bytes + self.nccl_bytes.get(device, 0)
+        return max(wanted, default_bytes)

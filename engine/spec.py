@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal, NamedTuple
 
+from engine.reserve import ReservePart
+
 ITEM_BYTES: Mapping[str, int] = {
     "float64": 8,
     "float32": 4,
@@ -141,6 +143,7 @@ class DeviceSpec:
     Attributes:
         capacity_bytes: The arena's size plus the reserve.
         reserve_bytes: Never lent: context, libraries, NCCL and the guard page.
+        reserve_parts: What the reserve is kept for; (): not known.
         load_bytes_per_s: Expected speed of a load, host to device.
         move_bytes_per_s: Expected speed of a move inside the device.
     """
@@ -154,6 +157,7 @@ class DeviceSpec:
     move_bytes_per_s: float
     workspace_bytes: int | None = None
     source: str = ""
+    reserve_parts: tuple[ReservePart, ...] = ()
 
     @property
     def pool_bytes(self) -> int:

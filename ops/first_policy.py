@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engine.drivers.policy_desk import check_device
+from engine.errors import PolicyError
 from engine.policy import DevicePolicy, Policy
 from engine.spec import DeviceSpec
-from engine.units import MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,11 @@ def first_policy(
 
 
 def _fits(part: DevicePolicy, spec: DeviceSpec) -> bool:
-    pool, reserve = part.pool_mib, part.reserve_mib
-    if pool is not None and pool * MIB > spec.pool_bytes:
+    try:
+        check_device(spec, part)
+    except PolicyError:
         return False
-    most = spec.capacity_bytes / MIB - 4
-    return reserve is None or spec.reserve_bytes / MIB <= reserve <= most
+    return True
 
 
 def _fitted(policy: Policy, devices: Sequence[DeviceSpec]) -> Policy:

@@ -24,6 +24,7 @@ from ops.loads import Loads
 from ops.machine import ROOT, code_version, hardware
 from ops.models import Catalog, resolve
 from ops.options import store_folder, store_url
+from ops.process_memory import ProcessMemory
 from ops.recent import Recent
 from ops.run_keeper import RunKeeper
 from ops.runbooks import Runbooks
@@ -54,6 +55,8 @@ class Opened:
     runbooks: Runbooks
     jobs: Jobs
     images: ModelImages
+    devices: Sequence[Device]
+    process: ProcessMemory
 
     def close(self, drain_s: float) -> None:
         """Stop what makes work, then the engine, then what keeps; each part all the same."""
@@ -72,6 +75,8 @@ class _Base:
     url: str
     engine: Engine
     images: ModelImages
+    devices: Sequence[Device]
+    process: ProcessMemory
 
 
 def open_parts(wanted: Wanted, *, policy: Policy | None, progress: Progress) -> Opened:
@@ -84,13 +89,14 @@ def open_parts(wanted: Wanted, *, policy: Policy | None, progress: Progress) -> 
         undo.callback(store.close)
         catalog = models if isinstance(models, Catalog) else resolve(models)
         images, devices = _open_devices(devices_text)
+        process = ProcessMemory()
         specs = [device.spec for device in devices]
         start = first_policy(store.last_policy(), policy, devices=specs)
         engine = Engine(devices, images, policy=start.policy, clock=MonotonicClock())
         undo.callback(engine.close, 0.0)
         _keep_versions(store, engine, reason=start.reason)
         missing = add_models(engine, catalog, progress=progress)
-        base = _Base(store, url, engine, images)
+        base = _Base(store, url, engine, images, devices, process)
         opened = _assemble(base, catalog, missing=missing)
         undo.pop_all()
         undo.callback(opened.close, 0.0)
@@ -182,4 +188,6 @@ def _assemble(base: _Base, catalog: Catalog, *, missing: dict[str, str]) -> Open
         ),
         jobs=Jobs(lambda: store.prune(keeper.now_ms())),
         images=images,
+        devices=base.devices,
+        process=base.process,
     )

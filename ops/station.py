@@ -12,6 +12,7 @@ from engine.drivers.pipelines import Pipeline
 from engine.engine import Engine
 from engine.load.plan import LoadPlan
 from engine.policy import Policy
+from engine.ports import Telemetry
 from engine.profile import Profile
 from engine.spec import ModelSpec
 from ops.at_exit import CLOSER
@@ -19,8 +20,10 @@ from ops.loads import Loads
 from ops.models import Catalog
 from ops.opening import Opened, open_parts
 from ops.options import DEVICES, MODELS, STORE
+from ops.process_memory import ProcessMemory
 from ops.recent import Recent
 from ops.runbooks import Runbooks
+from ops.time_machine import TimeMachine
 from storage import Store
 from storage.exports import export_run
 from storage.samples import RunState
@@ -105,6 +108,21 @@ class Station:
         """Return the models' sizes and latency as known: why a batch may be no larger."""
         images = self._opened.images
         return tuple(found for name in self.engine.models for found in images[name].profiles)
+
+    @property
+    def process(self) -> ProcessMemory:
+        """Return what the whole process holds, from the station's start on."""
+        return self._opened.process
+
+    @property
+    def time_machine(self) -> TimeMachine:
+        """Return earlier states of the memory, rebuilt from the store."""
+        return TimeMachine(self.store)
+
+    def telemetry(self) -> dict[str, Telemetry]:
+        """Return what drivers say of their cards now, by device; CPUs say nothing."""
+        asked = ((d.spec.name, d.telemetry()) for d in self._opened.devices)
+        return {name: found for name, found in asked if found is not None}
 
     def __enter__(self) -> Self:
         return self

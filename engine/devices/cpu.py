@@ -143,6 +143,9 @@ class CpuDevice:
         """Return the measured workspace of the batch that ran last; 0: not measured."""
         return self._peaks.last_bytes
 
+    def telemetry(self) -> None:
+        """Return nothing: there is no card."""
+
     def truth_bytes(self) -> int:
         """Return the bytes of the weights in the arena and of the running batch's input."""
         return self._holder.held_bytes() + self._input_bytes

@@ -18,27 +18,19 @@ from engine.devices.transfers import BOUNCE_BYTES, cut_move, cut_seed
 from engine.devices.weights import Images
 from engine.effects import ConvertWeights, EvictWeights, LoadWeights, MoveWeights, RunBatch
 from engine.errors import DeviceError, EngineError, Failed, InputError, OutOfMemoryError
-from engine.ports import Payload
+from engine.ports import Payload, Telemetry
+from engine.reserve import LARGE_LIBRARY_BYTES, SMALL_LIBRARY_BYTES, cuda_parts, size_of
 from engine.spec import DeviceSpec
-from engine.units import GIB, MIB, format_bytes
+from engine.units import MIB, format_bytes
 
 _WORKSPACE_SHARE = 4  # a quarter of the pool is set aside for leases
 _LOAD_BYTES_PER_S = 12e9  # PCIe 3 x16 from pinned memory; newer links are faster
+_HOPPER = 9  # compute capability from which cuBLAS takes the larger workspace
 _MOVE_BYTES_PER_S = 120e9  # a copy inside the slowest of the known cards
 
 _POOL_FUNCTION = "_cuda_beginAllocateCurrentThreadToPool"
 _HAS_THREAD_POOLS = hasattr(torch._C, _POOL_FUNCTION)  # noqa: SLF001  # there is no other sign
 """Before torch 2.8 a pool took the allocations of all threads; leases are only counted then."""
-
-
-def default_reserve_bytes(total_bytes: int, *, has_nccl: bool = False) -> int:
-    """Return what is kept for context, kernels, cuBLAS and the driver: 6 %, at least 1 GiB.
-
-    Half a GiB is the context with lazily loaded kernels, cuBLAS takes 8 or 32 MiB
-    per stream, the rest is slack. NCCL, where it is used, takes half a GiB more.
-    """
-    reserve = max(GIB, total_bytes * 6 // 100)
-    return reserve + GIB // 2 if has_nccl else reserve
 
 
 def describe_cuda(index: int) -> DeviceSpec:
@@ -55,7 +47,10 @@ def describe_cuda(index: int) -> DeviceSpec:
     capacity = card.total_memory - nvml.used_bytes()
     nvml.close()
     capacity -= capacity % (2 * MIB)
-    reserve = default_reserve_bytes(card.total_memory)
+    is_large = card.major >= _HOPPER
+    library = LARGE_LIBRARY_BYTES if is_large else SMALL_LIBRARY_BYTES
+    parts = cuda_parts(card.total_memory, library_bytes=library)
+    reserve = size_of(parts)
     if capacity <= 2 * reserve:
         raise DeviceError(
             f"cuda:{index}: only {format_bytes(capacity)} are free, wanted more than "
@@ -72,6 +67,7 @@ def describe_cuda(index: int) -> DeviceSpec:
         move_bytes_per_s=_MOVE_BYTES_PER_S,
         workspace_bytes=workspace - workspace % (2 * MIB),
         source=f"{card.name}; bandwidths assumed until measured",
+        reserve_parts=parts,
     )
 
 
@@ -213,6 +209,10 @@ class CudaDevice:
     def peak_bytes(self) -> int:
         """Measure nothing."""
         return 0
+
+    def telemetry(self) -> Telemetry | None:
+        """Return what NVML says of the card."""
+        return self._nvml.telemetry()
 
     def truth_bytes(self) -> int:
         """Return what the driver says is used of the card, by this process and others."""

@@ -16,6 +16,7 @@ from engine.devices.simulated import SimulatedDevice
 from engine.devices.weights import Images
 from engine.errors import InputError
 from engine.ports import Device
+from engine.reserve import cpu_parts, size_of
 from engine.spec import DeviceSpec
 from engine.units import GIB, KIB, MIB, align_up, format_bytes
 
@@ -23,7 +24,6 @@ _ACCEPTED = (
     "auto, cpu, cpu:2, cpu:2x1GiB, cuda, cuda:0,1, sim:V100-16G, sim:8xV100-16G "
     f"(cards: {', '.join(CARDS)})"
 )
-_CPU_RESERVE_BYTES = 64 * MIB
 _CPU_SHARE = 4  # a quarter of the memory, so that the machine stays usable beside it
 _CPU_SMALLEST_BYTES = 16 * MIB
 _CPU_BYTES_PER_S = 4e9  # a copy into pages that the system must first clear; measured 2 to 8
@@ -110,15 +110,18 @@ def _cores() -> int:
 
 def _describe_cpu(name: str, pool_bytes: int, *, source: str) -> DeviceSpec:
     """Describe a CPU device; its reserve is what torch's libraries keep per thread."""
+    parts = cpu_parts()
+    reserve = size_of(parts)
     return DeviceSpec(
         name,
         "cpu",
-        pool_bytes + _CPU_RESERVE_BYTES,
-        _CPU_RESERVE_BYTES,
+        pool_bytes + reserve,
+        reserve,
         addressed=False,
         load_bytes_per_s=_CPU_BYTES_PER_S,
         move_bytes_per_s=_MOVE_BYTES_PER_S,
         source=f"one core of this machine; pool: {source}",
+        reserve_parts=parts,
     )
 
 

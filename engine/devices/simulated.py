@@ -81,6 +81,9 @@ class SimulatedDevice:
         """Measure nothing."""
         return 0
 
+    def telemetry(self) -> None:
+        """Return nothing: there is no card."""
+
     def truth_bytes(self) -> int:
         """Return the bytes of the weights that it pretends to hold."""
         return sum(list(self._loaded.values()))

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from engine.errors import PolicyError
 from engine.policy import DevicePolicy, Policy
+from engine.reserve import nccl_bytes
 from engine.spec import DeviceSpec
 from engine.units import MIB
 
@@ -75,22 +76,37 @@ class PolicyDesk:
                 raise PolicyError(
                     f"devices.{name}: no such device; there are {', '.join(self._specs)}"
                 )
-            _check_pool(spec, part)
+            check_device(spec, part)
 
 
-def _check_pool(spec: DeviceSpec, part: DevicePolicy) -> None:
-    """Refuse what the arena, which was made at the start, cannot do."""
+def check_device(spec: DeviceSpec, part: DevicePolicy) -> None:
+    """Refuse what the arena, which was made at the start, cannot do.
+
+    Raises:
+        PolicyError: Says what was found and what to do.
+    """
     name = f"devices.{spec.name}"
     if part.pool_mib is not None and part.pool_mib * MIB > spec.pool_bytes:
         raise PolicyError(
             f"{name}.pool_mib: found {part.pool_mib:g}, the arena was made "
             f"for {spec.pool_bytes / MIB:g}; restart with a larger device to grow it"
         )
-    if part.reserve_mib is None:
-        return
     least, most = spec.reserve_bytes / MIB, spec.capacity_bytes / MIB - 4
+    if part.reserve_mib is None:
+        _check_nccl(spec, part, room_mib=most - least)
+        return
     if not least <= part.reserve_mib <= most:
         raise PolicyError(
             f"{name}.reserve_mib: found {part.reserve_mib:g}, wanted {least:g} (what was set "
             f"aside when the arena was made) to {most:g}; restart to set aside less"
+        )
+
+
+def _check_nccl(spec: DeviceSpec, part: DevicePolicy, *, room_mib: float) -> None:
+    wanted = nccl_bytes(part.nccl_connections, part.nccl_channels) / MIB
+    if wanted > room_mib:
+        raise PolicyError(
+            f"devices.{spec.name}: NCCL with {part.nccl_connections} connections and "
+            f"{part.nccl_channels} channels takes {wanted:g} MiB, found {room_mib:g} MiB "
+            "beside the reserve; lower one of them"
         )

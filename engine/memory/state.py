@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.reserve import ReservePart
+
 BlockKind = Literal[
     "guard", "resident", "loading", "evicting", "lease", "moving", "claimed", "hole"
 ]
@@ -88,6 +90,7 @@ class DeviceState:
         busy_ns: Time since the start in which a batch ran; only ever grows.
         warm_bytes: Part of `lease_bytes` that is kept for the next batch.
         moved_bytes: Copied by compaction since the start; `moves` counts its blocks.
+        reserve_parts: What the reserve is kept for; they add up to it.
         victim_idle_ns: How long the last victim had been idle; short: the pool thrashes.
     """
 
@@ -125,6 +128,7 @@ class DeviceState:
     conversions: int = 0
     evictions: int = 0
     victim_idle_ns: int | None = None
+    reserve_parts: tuple[ReservePart, ...] = ()
 
     @property
     def held_bytes(self) -> int:

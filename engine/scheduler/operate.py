@@ -109,7 +109,7 @@ def _set_fence(step: Step, device: DeviceBooks) -> None:
     name, spec = device.spec.name, device.spec
     policy = step.books.policy
     wanted = policy.pool_bytes.get(name, spec.pool_bytes)
-    reserve = policy.reserve_bytes.get(name, spec.reserve_bytes)
+    reserve = policy.reserve_of(name, spec.reserve_bytes)
     device.pool.set_fence(max(0, min(wanted, spec.capacity_bytes - reserve)))
     settle_fence(step, device)
 

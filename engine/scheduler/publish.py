@@ -10,6 +10,7 @@ from engine.memory.state import (
     MemoryState,
     ResidentState,
 )
+from engine.reserve import ReservePart
 from engine.scheduler.blocks import blocks
 from engine.scheduler.books import Batch, DeviceBooks
 from engine.scheduler.candidates import price_ns
@@ -104,6 +105,7 @@ def device_state(step: Step, device: DeviceBooks) -> DeviceState:
         addressed=spec.addressed,
         capacity_bytes=spec.capacity_bytes,
         reserve_bytes=_reserve_bytes(step, device),
+        reserve_parts=_reserve_parts(step, device),
         pool_bytes=pool.pool_bytes,
         pool_target_bytes=pool.target_bytes,
         resident_bytes=sum(r.size_bytes for r in pool.residents.values()),
@@ -138,8 +140,21 @@ def device_state(step: Step, device: DeviceBooks) -> DeviceState:
 def _reserve_bytes(step: Step, device: DeviceBooks) -> int:
     """Return what is never lent: what the policy sets aside, and the guard page."""
     spec = device.spec
-    wanted = step.books.policy.reserve_bytes.get(spec.name, spec.reserve_bytes)
-    return max(wanted, spec.reserve_bytes) + device.pool.arena.guard_bytes
+    wanted = step.books.policy.reserve_of(spec.name, spec.reserve_bytes)
+    return wanted + device.pool.arena.guard_bytes
+
+
+def _reserve_parts(step: Step, device: DeviceBooks) -> tuple[ReservePart, ...]:
+    """Return what the reserve is kept for; the parts add up to it."""
+    spec, policy = device.spec, step.books.policy
+    parts = spec.reserve_parts or (ReservePart("reserve", spec.reserve_bytes),)
+    more = policy.reserve_of(spec.name, spec.reserve_bytes) - spec.reserve_bytes
+    if more:
+        is_set = spec.name in policy.reserve_bytes
+        name, why = ("more", "set by the policy") if is_set else ("NCCL", "by connections")
+        parts = (*parts, ReservePart(name, more, why))
+    guard = device.pool.arena.guard_bytes
+    return (*parts, ReservePart("guard", guard, "the arena's first bytes")) if guard else parts
 
 
 def _pending_loads(device: DeviceBooks) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from engine.devices.catalog import CARDS, PUBLISHED, published
-from engine.devices.cuda import default_reserve_bytes
 from engine.devices.discover import open_devices, parse_devices
 from engine.devices.weights import Images
 from engine.errors import InputError, OutOfMemoryError
@@ -88,9 +87,3 @@ def test_published_models_name_their_source_and_grow_with_the_batch() -> None:
         assert "NVIDIA DeepLearningExamples" in profile.source
         assert profile.latency.at(64) > profile.latency.at(1)
     assert published("ranker") is None
-
-
-def test_the_reserve_of_a_card_is_six_percent_and_at_least_one_gib() -> None:
-    assert default_reserve_bytes(8 * GIB) == GIB
-    assert default_reserve_bytes(80 * GIB) == 80 * GIB * 6 // 100
-    assert default_reserve_bytes(8 * GIB, has_nccl=True) == GIB + GIB // 2

@@ -99,6 +99,9 @@ class TestBench:
         """Return what the test says that batches need; 0: not measured."""
         return self.peak
 
+    def telemetry(self) -> None:
+        return None
+
     def truth_bytes(self) -> int:
         """Return the bytes of all weights that lie here."""
         return sum(stop - start for start, stop in self.ranges.values())
