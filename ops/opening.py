@@ -76,7 +76,6 @@ class _Base:
     engine: Engine
     images: ModelImages
     devices: Sequence[Device]
-    process: ProcessMemory
 
 
 def open_parts(wanted: Wanted, *, policy: Policy | None, progress: Progress) -> Opened:
@@ -89,14 +88,13 @@ def open_parts(wanted: Wanted, *, policy: Policy | None, progress: Progress) -> 
         undo.callback(store.close)
         catalog = models if isinstance(models, Catalog) else resolve(models)
         images, devices = _open_devices(devices_text)
-        process = ProcessMemory()
         specs = [device.spec for device in devices]
         start = first_policy(store.last_policy(), policy, devices=specs)
         engine = Engine(devices, images, policy=start.policy, clock=MonotonicClock())
         undo.callback(engine.close, 0.0)
         _keep_versions(store, engine, reason=start.reason)
         missing = add_models(engine, catalog, progress=progress)
-        base = _Base(store, url, engine, images, devices, process)
+        base = _Base(store, url, engine, images, devices)
         opened = _assemble(base, catalog, missing=missing)
         undo.pop_all()
         undo.callback(opened.close, 0.0)
@@ -189,5 +187,5 @@ def _assemble(base: _Base, catalog: Catalog, *, missing: dict[str, str]) -> Open
         jobs=Jobs(lambda: store.prune(keeper.now_ms())),
         images=images,
         devices=base.devices,
-        process=base.process,
+        process=ProcessMemory(engine.snapshot()),
     )

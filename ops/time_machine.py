@@ -76,6 +76,17 @@ class TimeMachine:
         """Return the instants of the keyframes in wall milliseconds, the oldest first."""
         return self._store.keyframes.times()
 
+    def changes(self, start_ms: int, end_ms: int, *, limit: int = 400) -> tuple[int, ...]:
+        """Return the instants at which something changed, the oldest first; the latest ones.
+
+        The last keyframe before the window, or the first in it, is among them.
+        """
+        times = self._store.keyframes.times()
+        records = self._store.decisions(start_ms, end_ms, limit=limit, kinds=KINDS)
+        first = max((t for t in times if t <= start_ms), default=min(times, default=end_ms))
+        found = {r.at_ms for r in records if change_of(r.decision) is not None}
+        return tuple(sorted({t for t in found if t >= first} | ({first} & set(times))))
+
     def at(self, at_ms: int) -> Moment | None:
         """Return the memory at an instant; None: nothing is kept from before it."""
         keyframe = self._store.keyframes.before(at_ms)

@@ -5,17 +5,21 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.memory.state import MemoryState
+from engine.units import format_bytes
 from shell import (
+    budgets,
     memory_form,
+    memory_orders,
     memory_panels,
     memory_tiles,
     series_charts,
     session,
     strip,
-    tables,
+    time_machine,
+    working_set_panel,
 )
 from shell.colours import colours_of
-from shell.live import panel
+from shell.live import Panel, panel, row
 
 SECONDS = 300
 COLOURS = ["Model", "Kind", "Age"]
@@ -50,7 +54,8 @@ def specs(memory: MemoryState) -> dict[str, str]:
             whole=shown == "Whole arena",
             now_ns=memory.at_ns,
         ),
-        "budget": strip.budget_bars(memory.devices),
+        "budget": budgets.budget_bars(memory.devices),
+        "reserve": budgets.reserve_bars(memory.devices),
         "broken": series_charts.fragmentation(
             recent.devices(SECONDS), marks=recent.marks(SECONDS)
         ),
@@ -60,13 +65,12 @@ def specs(memory: MemoryState) -> dict[str, str]:
 @st.fragment(run_every=1.0, key="memory_live")
 def panels() -> None:
     """Draw everything that moves, all of it computed before the first element."""
-    snapshot = session.station().engine.snapshot()
+    station = session.station()
+    snapshot = station.engine.snapshot()
     memory = snapshot.memory
     drawn = session.cached(
         f"memory:{colour_by}:{shown}", session.tick(SECONDS), build=lambda: specs(memory)
     )
-    residents, holes = tables.residents(memory), tables.holes(memory)
-    tiers, note = memory_panels.host(snapshot), memory_panels.host_note(snapshot)
     height = 96 + 44 * len(memory.devices)
     panel(
         "Arenas",
@@ -76,42 +80,47 @@ def panels() -> None:
         height=height,
     )
     memory_tiles.draw(snapshot)
-    memory_tiles.notes(memory.devices)
-    left, right = st.columns(2)
-    with left:
-        panel(
-            "Budgets",
-            "MiB; the reserve is never lent",
-            spec=drawn["budget"],
-            key="memory_budget",
-            height=max(230, height),
-        )
-    with right:
-        panel(
-            "External fragmentation",
-            "%, last 5 min; dotted: unusable",
-            spec=drawn["broken"],
-            key="memory_broken",
-            height=max(230, height),
-        )
-    left, right = st.columns([3, 1])
-    with left, st.container(border=True, gap="xsmall"):
-        st.markdown("**Residents** :gray[packed weights, one block each]")
-        tables.draw(residents, "No model is resident. The first request loads one.")
-    with right, st.container(border=True, gap="xsmall"):
-        st.markdown("**Holes** :gray[largest first]")
-        tables.draw(holes, "There is no hole: every byte is held.", right=("size",))
-    with st.container(border=True, gap="xsmall"):
-        st.markdown(f"**Host tier** :gray[{note}]")
-        tables.draw(tiers, "No model is known.", right=("weights",))
+    process = session.cached(
+        "memory:process", session.tick(SECONDS), build=lambda: station.process.state(snapshot)
+    )
+    allowed = f"MiB; books and reserves allow {format_bytes(process.most_bytes)}"
+    broken = "%, last 5 min; dotted: unusable"
+    bar = budgets.process_bar(process)
+    row(
+        (
+            Panel("Budgets", "MiB of the pool", drawn["budget"], "memory_budget"),
+            Panel("External fragmentation", broken, drawn["broken"], "memory_broken"),
+        ),
+        max(230, height),
+    )
+    row(
+        (
+            Panel("Reserve", "MiB, never lent", drawn["reserve"], "memory_reserve"),
+            Panel("Process", allowed, bar, "memory_process"),
+        ),
+        height,
+    )
+    memory_tiles.notes(memory.devices, process)
+    memory_panels.draw(snapshot)
 
 
 @st.fragment(run_every=2.0, key="memory_compaction")
 def compaction() -> None:
-    """Draw what moves could open now."""
-    memory_panels.compaction(session.station().engine.snapshot().memory.devices)
+    """Draw what moves could open now, and what may be held smaller."""
+    memory_orders.draw(session.station().engine.snapshot())
+
+
+@st.fragment(run_every=10.0, key="memory_working_set")
+def working_set() -> None:
+    """Draw what more or less memory would have brought."""
+    working_set_panel.draw(session.station().engine.snapshot())
 
 
 panels()
-compaction()
+left, right = st.columns([3, 2])
+with left:
+    compaction()
+with right:
+    working_set()
+time_machine.draw()
 memory_form.draw(session.station().engine.snapshot().memory.devices)

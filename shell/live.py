@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import streamlit as st
 
 _SCRIPT = r"""
@@ -99,3 +102,19 @@ def panel(title: str, unit: str, *, spec: str, key: str, height: int = 230) -> N
     with st.container(border=True, gap="xsmall"):
         st.markdown(f"**{title}** :gray[{unit}]")
         live(spec, key=key, height=height, alt=f"{title}, {unit}")
+
+
+class Panel(NamedTuple):
+    """Hold a chart in a box; see `panel`."""
+
+    title: str
+    unit: str
+    spec: str
+    key: str
+
+
+def row(panels: Sequence[Panel], height: int) -> None:
+    """Draw charts beside each other, equally wide."""
+    for column, one in zip(st.columns(len(panels)), panels, strict=True):
+        with column:
+            panel(one.title, one.unit, spec=one.spec, key=one.key, height=height)

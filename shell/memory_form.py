@@ -45,7 +45,7 @@ def draw(devices: Sequence[DeviceState]) -> None:
         changes: dict[str, object] = {}
         if memory := _memory(base.memory, fill):
             changes["memory"] = memory
-        left, right = st.columns([2, 3])
+        left, right = st.columns([1, 1])
         with left:
             if parts := _devices(base, devices, fill=fill):
                 changes["devices"] = parts
@@ -128,6 +128,8 @@ def _devices(
                 "capacity": device.capacity_bytes / MIB,
                 "pool_mib": part.pool_mib if part else None,
                 "reserve_mib": part.reserve_mib if part else None,
+                "nccl_connections": part.nccl_connections if part else 0,
+                "nccl_channels": part.nccl_channels if part else 0,
             }
         )
     number = st.column_config.NumberColumn
@@ -135,6 +137,8 @@ def _devices(
         "capacity": number("capacity MiB", disabled=True, format="%.0f"),
         "pool_mib": number("pool MiB", min_value=4.0, help="empty: what the reserve leaves"),
         "reserve_mib": number("reserve MiB", min_value=0.0, help="empty: as computed"),
+        "nccl_connections": number("NCCL peers", min_value=0, step=1, help="per direction"),
+        "nccl_channels": number("channels", min_value=0, step=1, help="of NCCL"),
     }
     return _edited(pd.DataFrame(rows).set_index("device"), columns, key=f"devices_{fill}")
 

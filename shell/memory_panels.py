@@ -1,26 +1,54 @@
-"""Memory panels: the host tier, and a compaction before it is ordered."""
+"""Memory panels: tables of residents and holes, of the host tier, of what drivers say."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import streamlit as st
 
-from engine.errors import EngineError
-from engine.memory.preview import Preview, preview
-from engine.memory.state import DeviceState
+from engine.ports import Telemetry
 from engine.snapshot import Snapshot
-from engine.units import MIB, format_bytes, format_ns
+from engine.units import MIB, format_bytes
 from shell import session, tables
+
+V = TypeVar("V")
+
+
+def draw(snapshot: Snapshot) -> None:
+    """Draw what lies on the devices, what lies on the host, and what drivers say."""
+    left, right = st.columns([3, 1])
+    with left, st.container(border=True, gap="xsmall"):
+        st.markdown("**Residents** :gray[packed weights, one block each]")
+        residents = tables.residents(snapshot.memory)
+        tables.draw(residents, "No model is resident. The first request loads one.")
+    with right, st.container(border=True, gap="xsmall"):
+        st.markdown("**Holes** :gray[largest first]")
+        holes = tables.holes(snapshot.memory)
+        tables.draw(holes, "There is no hole: every byte is held.", right=("size",))
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f"**Host tier** :gray[{host_note(snapshot)}]")
+        tables.draw(host(snapshot), "No model is known.", right=("weights",))
+    if found := session.station().telemetry():
+        with st.container(border=True, gap="xsmall"):
+            st.markdown("**Cards** :gray[what the driver says; a kernel ran, not how full]")
+            tables.draw(cards(found), "")
 
 
 def host(snapshot: Snapshot) -> tables.Rows:
     """Return where every model's weights are, and what they are wanted for."""
+    changes = {
+        (p.key.model, p.key.precision): f" ({p.output_change:.2%} off)"
+        for p in session.station().engine.lower_profiles()
+    }
     rows: tables.Rows = []
     for model in snapshot.models:
         if not model.weight_bytes:
             continue
-        reduced = [f"{name} {format_bytes(size)}" for name, size in model.sizes[1:]]
+        reduced = [
+            f"{name} {format_bytes(size)}{changes.get((model.name, name), '')}"
+            for name, size in model.sizes[1:]
+        ]
         rows.append(
             {
                 "model": model.name,
@@ -53,76 +81,21 @@ def host_note(snapshot: Snapshot) -> str:
     return f"{format_bytes(kept)} in memory ({limit}), {format_bytes(mapped)} in mapped files"
 
 
-def compaction(devices: Sequence[DeviceState]) -> None:
-    """Draw what compaction would do on a device, and the button that does it."""
-    with st.container(border=True, gap="xsmall"):
-        st.markdown(
-            "**Compaction** :gray[(defragmentation) moves idle residents together; "
-            "what is in use or not movable stays]"
-        )
-        columns = st.columns([2, 2, 5, 1], vertical_alignment="bottom")
-        names = [device.name for device in devices]
-        name = columns[0].selectbox("Device", names, key="memory_compact_device")
-        wanted = columns[1].number_input(
-            "Hole MiB",
-            min_value=0.0,
-            value=0.0,
-            key="memory_compact_hole",
-            help="0: the largest that moves can open",
-        )
-        device = next((d for d in devices if d.name == name), None)
-        found = preview(device, int(wanted * MIB)) if device else None
-        columns[2].markdown(_words(found, device))
-        columns[3].button(
-            "Compact",
-            key="memory_compact",
-            disabled=found is None,
-            on_click=_order,
-            args=(str(name), int(wanted * MIB)),
-            width="stretch",
-        )
-        if found is not None:
-            tables.draw(_moves(found), "")
-    if note := session.found("memory_order"):
-        st.toast(str(note), icon=":material/check:")
-    if trouble := session.found("memory_error"):
-        st.error(str(trouble), icon=":material/error:")
-
-
-def _words(found: Preview | None, device: DeviceState | None) -> str:
-    if device is None:
-        return "There is no device."
-    if found is None:
-        return (
-            f"Nothing to gain: the largest hole has {format_bytes(device.largest_hole_bytes)} "
-            f"of {format_bytes(device.free_bytes)} free, and no moves open that one."
-        )
-    count = len(found.moves)
-    return (
-        f"{count} move{'s' if count != 1 else ''} of {format_bytes(found.moved_bytes)} open "
-        f"**{format_bytes(found.opened_bytes)}** (now {format_bytes(found.hole_bytes)}); the "
-        f"device is busy with it for about {format_ns(found.took_ns)}."
-    )
-
-
-def _moves(found: Preview) -> tables.Rows:
+def cards(found: Mapping[str, Telemetry]) -> tables.Rows:
+    """Return what drivers say of their cards."""
     return [
         {
-            "model": move.model,
-            "size": format_bytes(move.size_bytes),
-            "from MiB": round(move.offset / MIB, 1),
-            "to MiB": round(move.new_offset / MIB, 1),
+            "device": name,
+            "used": f"{format_bytes(card.used_bytes)} of {format_bytes(card.total_bytes)}",
+            "other processes": _known(card.others_bytes, format_bytes),
+            "kernels ran": _known(card.busy, "{:.0%}".format),
+            "memory was read": _known(card.memory_busy, "{:.0%}".format),
+            "power": _known(card.power_w, "{:.0f} W".format),
+            "temperature": _known(card.temperature_c, "{} °C".format),
         }
-        for move in found.moves
+        for name, card in found.items()
     ]
 
 
-def _order(device: str, size_bytes: int) -> None:
-    """Carry out a click; runs before the page is drawn, so that it counts once."""
-    try:
-        session.station().engine.operator.compact(
-            author=session.author(), device=device, size_bytes=size_bytes
-        )
-        session.leave("memory_order", f"compaction of {device}: ordered")
-    except EngineError as error:
-        session.leave("memory_error", str(error))
+def _known(value: V | None, words: Callable[[V], str]) -> str | None:
+    return None if value is None else words(value)

@@ -10,10 +10,13 @@ import streamlit as st
 from engine.memory.fragmentation import internal, unusable
 from engine.memory.state import DeviceState
 from engine.snapshot import ModelState, Snapshot
-from engine.units import format_bytes
+from engine.units import NS_PER_S, format_bytes, format_ns
+from ops.process_memory import ProcessState
 from shell import tables
 
 MOST_TILED = 2
+THRASH_NS = NS_PER_S
+"""Whoever evicts what was used in the last second will load it again soon."""
 
 
 class Figure(NamedTuple):
@@ -73,15 +76,61 @@ def figures(snapshot: Snapshot, device: DeviceState) -> tuple[Figure, ...]:
     )
 
 
+def activity(device: DeviceState) -> tuple[Figure, ...]:
+    """Return tiles of what a device did to make room since the start."""
+    idle = device.victim_idle_ns
+    return (
+        Figure(
+            "Last victim idle",
+            "–" if idle is None else format_ns(idle),
+            "nobody had to go" if idle is None else _thrash(idle),
+            "Thrash gauge: how long the model that was evicted last for another's sake had "
+            "been idle. Where it is short, the pool throws out what is wanted soon.",
+        ),
+        Figure(
+            "Evictions",
+            str(device.evictions),
+            f"{sum(r.loads for r in device.residents)} loads of residents",
+            "Weights dropped since the start; host copies stay.",
+        ),
+        Figure(
+            "Moves",
+            str(device.moves),
+            f"{format_bytes(device.moved_bytes)} by compaction",
+            "Blocks that compaction has moved since the start.",
+        ),
+        Figure(
+            "Conversions",
+            str(device.conversions),
+            f"{sum(r.precision != 'fp32' for r in device.residents)} reduced now",
+            "Changes of precision since the start, in both directions.",
+        ),
+        Figure(
+            "Reserve",
+            format_bytes(device.reserve_bytes),
+            f"of {format_bytes(device.capacity_bytes)}",
+            "Never lent: what allocates behind the pool's back.",
+        ),
+    )
+
+
+def _thrash(idle_ns: int) -> str:
+    return "thrashing" if idle_ns < THRASH_NS else "before it went"
+
+
 def draw(snapshot: Snapshot) -> None:
-    """Draw a row of tiles per device; a table where the devices are many."""
+    """Draw rows of tiles per device; a table where the devices are many."""
     if len(snapshot.memory.devices) <= MOST_TILED:
         for device in snapshot.memory.devices:
-            _row(snapshot, device)
+            _row(figures(snapshot, device))
+            _row(activity(device))
         return
     rows: tables.Rows = [
         {"device": device.name}
-        | {t.label.removeprefix(f"{device.name} "): t.value for t in figures(snapshot, device)}
+        | {
+            tile.label.removeprefix(f"{device.name} "): tile.value
+            for tile in (*figures(snapshot, device), *activity(device))
+        }
         for device in snapshot.memory.devices
     ]
     with st.container(border=True, gap="xsmall"):
@@ -89,8 +138,8 @@ def draw(snapshot: Snapshot) -> None:
         tables.draw(rows, "There is no device.")
 
 
-def _row(snapshot: Snapshot, device: DeviceState) -> None:
-    for column, tile in zip(st.columns(5), figures(snapshot, device), strict=True):
+def _row(row: Sequence[Figure]) -> None:
+    for column, tile in zip(st.columns(5), row, strict=True):
         column.metric(
             tile.label,
             tile.value,
@@ -102,7 +151,7 @@ def _row(snapshot: Snapshot, device: DeviceState) -> None:
         )
 
 
-def notes(devices: Sequence[DeviceState]) -> None:
+def notes(devices: Sequence[DeviceState], process: ProcessState) -> None:
     """Say what is true of devices beyond their figures, in one place that is always there."""
     with st.container(key="memory_notes"):
         budgeted = [device for device in devices if not device.addressed]
@@ -114,6 +163,13 @@ def notes(devices: Sequence[DeviceState]) -> None:
             )
         for device in devices:
             _trouble(device)
+        if process.is_over:
+            st.warning(
+                f"The process holds {format_bytes(process.held_bytes)}; baseline, host copies "
+                f"and devices account for {format_bytes(process.most_bytes)}. Raise the "
+                "reserve, or look for what else allocates.",
+                icon=":material/warning:",
+            )
 
 
 def _trouble(device: DeviceState) -> None:

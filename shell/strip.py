@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
-from engine.memory.state import BlockState, DeviceState, ResidentState
+from engine.memory.state import BlockState, ResidentState
 from engine.units import MIB, format_bytes
 from shell.charts import Figure
 from shell.colours import FREE, HATCH, PALETTE
@@ -25,8 +25,27 @@ KIND_COLOURS = {
 AGES = ((10, "used in the last 10 s"), (60, "last minute"), (600, "last 10 min"))
 
 
+class Tiled(Protocol):
+    """Be a device whose arena is drawn: as it is now, or as it was."""
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+        ...
+
+    @property
+    def blocks(self) -> Sequence[BlockState]:
+        """Return blocks and holes that tile the arena."""
+        ...
+
+    @property
+    def residents(self) -> Sequence[ResidentState]:
+        """Return what more is known of the weights in them."""
+        ...
+
+
 def address_strip(
-    devices: Sequence[DeviceState],
+    devices: Sequence[Tiled],
     *,
     colour_by: ColourBy,
     colours: Mapping[str, str],
@@ -65,7 +84,7 @@ def address_strip(
     return json.dumps({"data": list(groups.values()), "layout": layout})
 
 
-def _shown_mib(devices: Sequence[DeviceState], *, whole: bool) -> float:
+def _shown_mib(devices: Sequence[Tiled], *, whole: bool) -> float:
     """Return where the axis ends: a little beyond what is held, or at the largest arena."""
     blocks = [block for device in devices for block in device.blocks]
     end = max((b.offset + b.size_bytes for b in blocks), default=MIB)
@@ -138,53 +157,3 @@ def _hover(block: BlockState, resident: ResidentState | None, *, now_ns: int) ->
         f"{resident.priority_class}, used {idle_s:.0f} s ago, {resident.loads} loads"
         + (", pinned" if resident.pinned else "")
     )
-
-
-def budget_bars(devices: Sequence[DeviceState]) -> str:
-    """Return one bar per device: residents, leases, free, and the reserve beside them."""
-    names = [device.name for device in devices]
-    parts = (
-        ("residents", "#0072B2", [d.resident_bytes for d in devices]),
-        ("leases", "#009E73", [d.lease_bytes for d in devices]),
-        ("free", FREE, [max(0, d.free_bytes) for d in devices]),
-        ("reserve", "#8C8C8C", [d.reserve_bytes for d in devices]),
-    )
-    data = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": name,
-            "y": names,
-            "x": [round(size / MIB, 2) for size in sizes],
-            "customdata": [format_bytes(size) for size in sizes],
-            "hovertemplate": f"{name}: %{{customdata}}<extra></extra>",
-            "marker": _budget_marker(name, colour),
-        }
-        for name, colour, sizes in parts
-    ]
-    layout: Figure = {
-        "barmode": "stack",
-        "bargap": 0.35,
-        "margin": {"l": 46, "r": 8, "t": 4, "b": 44},
-        "xaxis": {"ticksuffix": " MiB", "nticks": 8, "showgrid": False},
-        "yaxis": {"type": "category"},
-        "legend": {
-            "orientation": "h",
-            "y": 0,
-            "yref": "container",
-            "yanchor": "bottom",
-            "traceorder": "normal",
-        },
-        "uirevision": "budget",
-    }
-    return json.dumps({"data": data, "layout": layout})
-
-
-def _budget_marker(name: str, colour: str) -> Figure:
-    if name == "free":
-        return {
-            "color": colour,
-            "pattern": {"shape": "/", "fgcolor": HATCH, "size": 6, "solidity": 0.12},
-            "line": {"color": HATCH, "width": 0.4},
-        }
-    return {"color": colour}

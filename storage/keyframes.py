@@ -76,7 +76,7 @@ def _document(devices: Sequence[DeviceBlocks]) -> str:
     return json.dumps(
         [
             {
-                "device": device.device,
+                "device": device.name,
                 "arena_bytes": device.arena_bytes,
                 "guard_bytes": device.guard_bytes,
                 "blocks": [[b.offset, b.size_bytes, b.model] for b in device.blocks],

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from engine.memory.state import BlockKind, BlockState, DeviceState
+from engine.memory.state import BlockKind, BlockState, DeviceState, ResidentState
 
 ChangeKind = Literal["load", "evict", "move", "convert", "undo", "lost"]
 _KEPT: tuple[BlockKind, ...] = ("resident", "loading", "moving", "evicting")
@@ -20,10 +20,15 @@ class DeviceBlocks:
         arena_bytes: Where the arena ends, guard included.
     """
 
-    device: str
+    name: str
     arena_bytes: int
     guard_bytes: int
     blocks: tuple[BlockState, ...]
+
+    @property
+    def residents(self) -> tuple[ResidentState, ...]:
+        """Return nothing: of earlier residents only the blocks are known."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ def replay(
     Args:
         changes: In order.
     """
-    devices = {device.device: device for device in keyframe}
+    devices = {device.name: device for device in keyframe}
     blocks = {name: {b.model: b for b in device.blocks} for name, device in devices.items()}
     before: dict[tuple[str, int], tuple[str, BlockState | None]] = {}
     for change in changes:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import mmap
 
 from engine.units import MIB
-from ops.process_memory import ProcessMemory, held_bytes
+from ops.process_memory import SERVER_BYTES, ProcessMemory, held_bytes
 from tests.ops.states import device, model, snapshot
+
+EMPTY = snapshot(0, (device(),), ())
 
 
 def test_the_parts_add_up_to_what_the_process_holds_beyond_its_baseline() -> None:
     readings = iter([100 * MIB, 300 * MIB])
-    memory = ProcessMemory(lambda: next(readings))
+    memory = ProcessMemory(EMPTY, lambda: next(readings))
     state = memory.state(
         snapshot(1, (device(truth_bytes=40 * MIB),), (model("digits"), model("far")))
     )
@@ -23,18 +25,19 @@ def test_the_parts_add_up_to_what_the_process_holds_beyond_its_baseline() -> Non
 
 
 def test_more_than_baseline_copies_and_devices_may_hold_is_over() -> None:
-    held = [100 * MIB]
-    memory = ProcessMemory(lambda: held[0])
+    held = [140 * MIB]
     here = snapshot(1, (device(), device("sim:0", kind="simulated")), (model("digits"),))
-    assert memory.state(here).most_bytes == (100 + 40 + 102) * MIB
-    held[0] = 242 * MIB
+    memory = ProcessMemory(here, lambda: held[0])
+    assert memory.state(here).baseline_bytes == 100 * MIB
+    held[0] = (100 + 40 + 102) * MIB + SERVER_BYTES
+    assert memory.state(here).most_bytes == held[0]
     assert not memory.state(here).is_over
     held[0] += 1
     assert memory.state(here).is_over
 
 
 def test_copies_in_mapped_files_are_not_the_processs() -> None:
-    memory = ProcessMemory(lambda: 0)
+    memory = ProcessMemory(EMPTY, lambda: 0)
     here = snapshot(1, (), (model("digits", is_on_disk=True),))
     assert memory.state(here).host_bytes == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -178,3 +179,32 @@ def test_decisions_are_filtered(busy_station: Station):
     assert not app.exception, busy_station
     kinds = next(t.value["kind"] for t in app.dataframe if "numbers" in t.value.columns)
     assert set(kinds) == {"load"}
+
+
+def test_the_memory_of_an_earlier_instant_is_drawn_with_its_decisions(busy_station: Station):
+    app = draw("memory")
+    assert not app.exception, busy_station
+    slider = app.select_slider[0]
+    assert len(slider.options) >= 3  # the first keyframe and two loads
+    rebuilt = [c.value for c in app.caption if c.value.startswith("Rebuilt from")]
+    assert "0 decisions" not in rebuilt[0]
+    app.session_state[slider.key] = busy_station.time_machine.times()[0]
+    app.run()
+    assert not app.exception
+    rebuilt = [c.value for c in app.caption if c.value.startswith("Rebuilt from")]
+    assert "0 decisions since" in rebuilt[0]
+
+
+def test_a_resident_is_held_at_a_lower_precision_once_the_policy_allows_it(station: Station):
+    engine = station.engine
+    policy = engine.policy.replace(models={"ranker": {"precisions": ["fp32", "int8"]}})
+    station.apply(policy, author="t", reason="", expected_version=engine.policy.version)
+    engine.infer("ranker", np.zeros((2, 2048), np.float32))
+    app = draw("memory")
+    app.selectbox(key="memory_convert_model").set_value("ranker").run()
+    app.segmented_control(key="memory_convert_precision").set_value("int8").run()
+    app.button(key="memory_convert").click().run()
+    assert not app.exception
+    engine.infer("ranker", np.zeros((2, 2048), np.float32))  # runs after the conversion
+    found = {r.model: r.precision for r in engine.snapshot().memory.devices[0].residents}
+    assert found["ranker"] == "int8"
