@@ -11,7 +11,7 @@ PYTHON ?= python3
 ARGS ?=
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-done
-BENCHMARKS ?= overhead batching queueing
+BENCHMARKS ?= overhead batching queueing pool pooling swap
 
 .DELETE_ON_ERROR:
 .PHONY: run test check fix bench soak setup

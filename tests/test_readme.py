@@ -36,6 +36,11 @@ def test_the_own_model_example_serves(tmp_path: Path):
         assert np.asarray(output).shape == (3, 4)
 
 
+def test_the_pool_alone_does_what_its_example_says(capsys: pytest.CaptureFixture[str]):
+    exec(compile(BLOCKS[2], "README.md", "exec"), {})  # noqa: S102  our own text
+    assert capsys.readouterr().out == f"{1 << 30} ['embedder', 'recogniser']\n"
+
+
 def test_every_file_that_the_readme_names_is_there():
     named = re.findall(r"`([a-z_]+/[a-z_./]+\.(?:py|md|ipynb|json|png))`", README.read_text())
     named += re.findall(r"\]\((docs/[^)]+)\)", README.read_text())
