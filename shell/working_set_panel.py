@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -16,6 +17,7 @@ from shell import charts, session
 from shell.charts import Figure
 from shell.live import live
 from shell.words import figure
+from storage.samples import DeviceSample
 
 POINTS = 64
 REACH = 2.0
@@ -24,6 +26,8 @@ EXTRAS = (0.125, 0.25, 0.5, 1.0)
 """Shares of that by which the sentence tries to add."""
 LEAST_USES = 20
 MOST_DECISIONS = 20_000
+LEASE_S = 900
+"""How far back the largest lease is looked for; it is not room for weights."""
 
 
 def draw(snapshot: Snapshot) -> None:
@@ -37,8 +41,9 @@ def draw(snapshot: Snapshot) -> None:
         chosen = names[0]
         if len(names) > 1:
             chosen = st.selectbox("Device", names, key="memory_working_set_device")
-        device = devices[names.index(chosen)]
-        used = accesses(session.station().engine.decisions(MOST_DECISIONS), chosen)
+        station = session.station()
+        device = with_peak(devices[names.index(chosen)], station.recent.devices(LEASE_S))
+        used = accesses(station.engine.decisions(MOST_DECISIONS), chosen)
         st.markdown(sentence(used, snapshot, device=device))
         live(curve(used, snapshot, device=device), key="memory_curve", height=200)
 
@@ -50,8 +55,14 @@ def accesses(found: Sequence[Decision], device: str) -> list[Access]:
     ]
 
 
+def with_peak(device: DeviceState, seconds: Sequence[DeviceSample]) -> DeviceState:
+    """Return the device with the most that leases have taken lately as its leases."""
+    most = max((s.lease_bytes for s in seconds if s.device == device.name), default=0)
+    return replace(device, lease_bytes=max(device.lease_bytes, most))
+
+
 def room_bytes(device: DeviceState) -> int:
-    """Return what weights may take of a device now."""
+    """Return what leases leave of a device for weights."""
     return max(MIB, device.pool_bytes - device.lease_bytes)
 
 

@@ -6,8 +6,9 @@ import json
 
 from engine.decisions import Decision, Kind, Reason
 from engine.memory.working_set import Access
-from engine.units import NS_PER_S
-from shell.working_set_panel import accesses, curve, sentence
+from engine.units import MIB, NS_PER_S
+from ops.sampling import sample
+from shell.working_set_panel import accesses, curve, room_bytes, sentence, with_peak
 from tests.ops.states import device, model, snapshot
 
 MODELS = (model("a"), model("b"), model("c"))  # 40 MiB each, the device lends 100 MiB
@@ -53,3 +54,12 @@ def test_only_batches_of_the_device_count() -> None:
         Decision(3, 7, Kind.BATCH, Reason.FULL, model="c", device="cpu:1"),
     ]
     assert accesses(found, "cpu:0") == [Access(5, "a")]
+
+
+def test_what_leases_took_lately_is_no_room_for_weights() -> None:
+    before = snapshot(0, (device(lease_bytes=30 * MIB),), ())
+    seconds = sample(
+        before, snapshot(1, (device(lease_bytes=70 * MIB),), ()), at_ms=1000
+    ).devices
+    assert room_bytes(with_peak(device(), seconds)) == 30 * MIB
+    assert room_bytes(with_peak(device("cpu:1"), seconds)) == 100 * MIB
