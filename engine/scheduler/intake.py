@@ -15,6 +15,13 @@ from engine.scheduler.limits import load_ns, safe_items
 from engine.scheduler.step import Step
 from engine.spec import LaneKey
 
+QUOTA, POOL, WORKSPACE = "model's quota", "pool of the largest device", "room for leases"
+REMEDIES = {
+    QUOTA: "raise quota_mib",
+    POOL: "use a larger pool",
+    WORKSPACE: "raise the pool or its share for workspaces",
+}
+
 
 def submitted(step: Step, event: Submitted) -> None:
     """Queue a request, or refuse it at once.
@@ -168,13 +175,20 @@ def _unservable(step: Step, lane: Lane) -> Refusal:
     known = [d for d in devices if step.profile(lane, d) is not None and not d.is_lost]
     if not known:
         return Refusal(Reason.UNKNOWN_MODEL, "models", lane.serial, 0)
-    needed, room = 0, 0
+    needed, leased, pool, workspace = 0, 0, 0, 0
     for device in known:
         profile = step.profile(lane, device)
         assert profile is not None, "filtered above"
-        needed = profile.weight_bytes + profile.workspace_bytes(1)
-        room = max(room, device.pool.pool_bytes)
-    return Refusal(Reason.CANNOT_FIT, "pool bytes of the largest device", needed, room)
+        leased = profile.workspace_bytes(1)
+        needed = profile.weight_bytes + leased
+        pool = max(pool, device.pool.pool_bytes)
+        workspace = max(workspace, device.pool.max_lease_bytes(profile.weight_bytes))
+    quota = lane.rules.quota_bytes
+    if quota is not None and quota < min(needed, pool):
+        return Refusal(Reason.CANNOT_FIT, QUOTA, needed, quota)
+    if pool < needed:
+        return Refusal(Reason.CANNOT_FIT, POOL, needed, pool)
+    return Refusal(Reason.CANNOT_FIT, WORKSPACE, leased, workspace)
 
 
 def _refuse(step: Step, model: ModelBooks, *, request: Request, why: Refusal) -> None:
@@ -187,10 +201,16 @@ def _refuse(step: Step, model: ModelBooks, *, request: Request, why: Refusal) ->
     retry_ns = 0
     if why.reason in (Reason.QUEUE_ITEMS, Reason.QUEUE_BYTES):
         retry_ns = max(1_000_000, model.service.percentile_ns(0.5))
-    message = (
-        f"{model.name}: {why.limit} allows {why.found} more, the request has {why.wanted}; "
-        + ("retry later or raise the limit" if retry_ns else "use a larger pool")
-    )
+    if why.limit in REMEDIES:
+        message = (
+            f"{model.name}: the {why.limit} has {why.found} B, the model with a batch of one "
+            f"needs {why.wanted} B; {REMEDIES[why.limit]}"
+        )
+    else:
+        message = (
+            f"{model.name}: {why.limit} allows {why.found} more, the request has {why.wanted}; "
+            "retry later or raise the limit"
+        )
     if why.reason is Reason.UNKNOWN_MODEL:
         message = f"{model.name}: no device knows it; add the model first"
     step.effects.append(

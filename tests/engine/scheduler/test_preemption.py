@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.effects import EvictWeights, LoadWeights
+from engine.effects import EvictWeights, LoadWeights, RejectRequests
 from engine.policy import Policy
 from engine.spec import LaneKey
 from tests.engine.scheduler.table import Table
@@ -142,4 +142,11 @@ def test_a_quota_bounds_the_batch_and_refuses_what_can_never_fit_it():
     table.apply(policy.replace(models={"a": {"quota_mib": 10.0}}))
     table.take(LoadWeights)
     refused = table.submit(a)
-    assert (refused, "refused", "cannot_fit") in table.rejected()
+    effects = table.take(RejectRequests)
+    assert [(e.request_ids, e.reason.value, e.limit) for e in effects] == [
+        ((refused,), "cannot_fit", "model's quota")
+    ]
+    assert effects[0].message == (
+        "a: the model's quota has 10485760 B, the model with a batch of one needs 11534336 B; "
+        "raise quota_mib"
+    )
