@@ -21,7 +21,12 @@ from engine.units import MIB, NS_PER_S, ms_to_ns
 Milliseconds = Annotated[float, Field(ge=0, le=3_600_000, allow_inf_nan=False)]
 Ratio = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
-Mebibytes = Annotated[float, Field(ge=4, allow_inf_nan=False)]
+MOST_MIB = 1 << 30
+"""A PiB: beyond what any device or host has, and within what integers of bytes are made of."""
+Mebibytes = Annotated[float, Field(ge=4, le=MOST_MIB, allow_inf_nan=False)]
+Allowance = Annotated[float, Field(ge=0, le=MOST_MIB, allow_inf_nan=False)]
+Span = Annotated[float, Field(ge=0.001, le=3_600_000, allow_inf_nan=False)]
+"""Milliseconds that are more than nothing: a microsecond to an hour."""
 PLACEMENTS = ("round_robin", "least_loaded", "memory_aware")
 
 
@@ -55,11 +60,11 @@ class ModelPolicy(Part):
     fill: Fill = "eager"
     priority_class: int = Field(default=5, ge=0, le=9)
     weight: float = Field(default=1.0, ge=0.01, le=100, allow_inf_nan=False)
-    slo_ms: float = Field(default=5000.0, gt=0, le=3_600_000, allow_inf_nan=False)
-    deadline_ms: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    max_batch_ms: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    slo_ms: Span = 5000.0
+    deadline_ms: Span | None = None
+    max_batch_ms: Span | None = None
     pinned: bool = False
-    quota_mib: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    quota_mib: Annotated[float, Field(ge=0.001, le=MOST_MIB, allow_inf_nan=False)] | None = None
     precisions: tuple[Precision, ...] = ("fp32",)
 
     @model_validator(mode="after")
@@ -93,7 +98,7 @@ class DevicePolicy(Part):
     """
 
     pool_mib: Mebibytes | None = None
-    reserve_mib: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    reserve_mib: Allowance | None = None
     nccl_connections: Annotated[int, Field(ge=0, le=1024)] = 0
     nccl_channels: Annotated[int, Field(ge=0, le=64)] = 0
 
@@ -140,11 +145,11 @@ class MemoryPolicy(Part):
     ladder: tuple[Rung, ...] = RUNGS
     protect_idle_ms: Milliseconds = 2_000.0
     min_residence_ms: Milliseconds = 20.0
-    demand_window_s: float = Field(default=60.0, gt=0, le=86_400, allow_inf_nan=False)
+    demand_window_s: float = Field(default=60.0, ge=0.001, le=86_400, allow_inf_nan=False)
     load_overhead_ms: Milliseconds = 50.0
     smallest_batch: Ratio = 0.5
-    host_mib: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    compaction_mib_per_s: float = Field(default=4096.0, ge=0, allow_inf_nan=False)
+    host_mib: Allowance | None = None
+    compaction_mib_per_s: Allowance = 4096.0
     preallocate: bool = False
     restore_share: Ratio = 0.25
 
@@ -171,7 +176,7 @@ class AdmissionPolicy(Part):
     """
 
     queue_items: int = Field(default=4096, ge=1, le=10_000_000)
-    queue_mib: float = Field(default=1024.0, gt=0, allow_inf_nan=False)
+    queue_mib: float = Field(default=1024.0, ge=0.001, le=MOST_MIB, allow_inf_nan=False)
     aging_ms: float = Field(default=2000.0, ge=1, le=3_600_000, allow_inf_nan=False)
     pages_in_flight: int = Field(default=8, ge=1, le=4096)
     pages_waiting: int = Field(default=64, ge=0, le=100_000)

@@ -166,5 +166,8 @@ class Sampler:
         now_ns = self._engine.clock.now_ns
         next_ns = now_ns() + PERIOD_NS
         while not self._must_stop.wait(max(0, next_ns - now_ns()) / NS_PER_S):
-            self.tick()
+            try:
+                self.tick()
+            except Exception:  # noqa: BLE001  # a second that cannot be kept is not the last
+                _LOG.exception("sampling: this second is lost")
             next_ns = max(next_ns + PERIOD_NS, now_ns())

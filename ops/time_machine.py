@@ -10,7 +10,7 @@ from engine.decisions import Decision, Kind, Reason
 from engine.memory.replay import ChangeKind, DeviceBlocks, WeightChange, replay, weights_of
 from engine.snapshot import Snapshot
 from engine.units import NS_PER_S
-from storage.keyframes import Keyframe
+from storage.keyframes import LAST_MS, Keyframe
 from storage.samples import DecisionRecord
 from storage.store import Store
 
@@ -45,12 +45,17 @@ class KeyframeSink(Protocol):
 
 
 class KeyframeTaker:
-    """Take a keyframe at the first snapshot, then one per minute, and one at the end."""
+    """Take a keyframe at the first snapshot, then one per minute, and one at the end.
+
+    Also where a pool has become larger or smaller: no decision says where its
+    fence stands.
+    """
 
     def __init__(self, sink: KeyframeSink) -> None:
         """Keep them there."""
         self._sink = sink
         self._next_ns = 0
+        self._sizes: list[tuple[str, int]] = []
 
     def see(self, snapshot: Snapshot, *, at_ms: int, is_last: bool = False) -> None:
         """Take a keyframe of this snapshot if it is time for one.
@@ -58,9 +63,10 @@ class KeyframeTaker:
         Args:
             at_ms: Wall time of the snapshot.
         """
-        if snapshot.at_ns < self._next_ns and not is_last:
+        sizes = [(device.name, device.pool_bytes) for device in snapshot.memory.devices]
+        if snapshot.at_ns < self._next_ns and sizes == self._sizes and not is_last:
             return
-        self._next_ns = snapshot.at_ns + PERIOD_NS
+        self._next_ns, self._sizes = snapshot.at_ns + PERIOD_NS, sizes
         devices = tuple(weights_of(device) for device in snapshot.memory.devices)
         self._sink.append(Keyframe(at_ms, snapshot.at_ns, devices))
 
@@ -92,7 +98,8 @@ class TimeMachine:
         keyframe = self._store.keyframes.before(at_ms)
         if keyframe is None:
             return None
-        records = self._store.decisions(keyframe.at_ms, at_ms + 1, limit=LIMIT, kinds=SHOWN)
+        end_ms = min(at_ms, LAST_MS) + 1
+        records = self._store.decisions(keyframe.at_ms, end_ms, limit=LIMIT, kinds=SHOWN)
         since = [r for r in records if r.decision.at_ns > keyframe.at_ns]
         changes = [c for r in reversed(since) if (c := change_of(r.decision)) is not None]
         return Moment(at_ms, replay(keyframe.devices, changes), tuple(since), keyframe.at_ms)

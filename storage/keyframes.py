@@ -6,7 +6,7 @@ import json
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypedDict, TypeVar, cast
 
 from sqlalchemy import RowMapping, select
 
@@ -17,6 +17,10 @@ from storage.schema import KEYFRAMES
 from storage.writer import Writer
 
 V = TypeVar("V")
+TRIED = 16
+"""Keyframes that are tried where the last ones are damaged."""
+LAST_MS = 1 << 62
+"""Beyond every instant that a store can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +62,15 @@ class Keyframes:
         self._writing().append(KEYFRAMES, [row])
 
     def before(self, at_ms: int) -> Keyframe | None:
-        """Return the last one at or before an instant; None if there is none."""
+        """Return the last one at or before an instant; None if there is none.
+
+        A damaged row is passed over for the one before it: the decisions since
+        that one tell the rest.
+        """
         table = KEYFRAMES.c
-        query = select(KEYFRAMES).where(table.at_ms <= at_ms)
-        found = self._read(
-            query.order_by(table.at_ms.desc(), table.id.desc()).limit(1), _keyframe
-        )
-        return found[0] if found else None
+        query = select(KEYFRAMES).where(table.at_ms <= min(at_ms, LAST_MS))
+        latest = query.order_by(table.at_ms.desc(), table.id.desc()).limit(TRIED)
+        return next((k for k in self._read(latest, _keyframe) if k is not None), None)
 
     def times(self) -> tuple[int, ...]:
         """Return the instants of all keyframes in wall milliseconds, the oldest first."""
@@ -87,18 +93,30 @@ def _document(devices: Sequence[DeviceBlocks]) -> str:
     )
 
 
-def _keyframe(row: RowMapping) -> Keyframe:
-    document = json.loads(zlib.decompress(row["document"]))
-    devices = tuple(
-        DeviceBlocks(
-            part["device"],
-            part["arena_bytes"],
-            part["guard_bytes"],
-            tuple(
-                BlockState(offset, size, "resident", model)
-                for offset, size, model in part["blocks"]
-            ),
-        )
-        for part in document
+def _keyframe(row: RowMapping) -> Keyframe | None:
+    """Return a row's keyframe; None: it is damaged."""
+    try:
+        document = cast(list[_Part], json.loads(zlib.decompress(row["document"])))
+        devices = tuple(_device(part) for part in document)
+    except (zlib.error, ValueError, TypeError, KeyError, IndexError):
+        return None
+    return Keyframe(row["at_ms"], row["at_ns"], devices) if devices else None
+
+
+class _Part(TypedDict):
+    """Hold a device in a keyframe's document."""
+
+    device: str
+    arena_bytes: int
+    guard_bytes: int
+    blocks: list[tuple[int, int, str]]
+
+
+def _device(part: _Part) -> DeviceBlocks:
+    blocks = tuple(
+        BlockState(int(offset), int(size), "resident", str(model))
+        for offset, size, model in part["blocks"]
     )
-    return Keyframe(row["at_ms"], row["at_ns"], devices)
+    return DeviceBlocks(
+        str(part["device"]), int(part["arena_bytes"]), int(part["guard_bytes"]), blocks
+    )

@@ -58,8 +58,14 @@ def decision_row(record: DecisionRecord) -> Row:
         "model": decision.model,
         "device": decision.device,
         "subject": decision.subject,
-        "numbers": json.dumps(decision.numbers),
+        "numbers": json.dumps(decision.numbers, default=_plain),
     }
+
+
+def _plain(number: object) -> object:
+    """Return a caller's number of another library, such as NumPy, as Python's own."""
+    item = getattr(number, "item", None)
+    return item() if callable(item) else str(number)
 
 
 def decision_record(row: RowMapping) -> DecisionRecord:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import get_args
+from operator import index
+from typing import SupportsIndex, get_args
 
 from engine.drivers.inputs import Inputs
 from engine.errors import InputError
@@ -35,7 +36,7 @@ class Operator:
         Raises:
             InputError: Unknown model or device, or a load of no model.
         """
-        self._check(model, device)
+        self._check(model, device, author=author)
         if command is Command.LOAD and not model:
             raise InputError("load: say which model")
         self._tell(OperatorCommand(command, author, model, device))
@@ -50,10 +51,9 @@ class Operator:
         Raises:
             InputError: Unknown device, or less than no bytes.
         """
-        self._check("", device)
-        if size_bytes < 0:
-            raise InputError(f"compact: found a hole of {size_bytes} B, wanted 0 or more")
-        self._tell(OperatorCommand(Command.COMPACT, author, "", device, size_bytes))
+        self._check("", device, author=author)
+        size = whole_bytes(size_bytes, "compact")
+        self._tell(OperatorCommand(Command.COMPACT, author, "", device, size))
 
     def convert(self, model: str, precision: str, *, author: str, device: str = "") -> None:
         """Hold an idle resident's weights at another precision.
@@ -64,7 +64,7 @@ class Operator:
         Raises:
             InputError: Unknown model, device or precision.
         """
-        self._check(model, device)
+        self._check(model, device, author=author)
         if precision not in get_args(Precision):
             raise InputError(
                 f"convert: found precision {precision!r}, wanted one of "
@@ -72,8 +72,25 @@ class Operator:
             )
         self._tell(OperatorCommand(Command.CONVERT, author, model, device, precision=precision))
 
-    def _check(self, model: str, device: str) -> None:
+    def _check(self, model: str, device: str, *, author: str) -> None:
+        if not isinstance(author, str):
+            raise InputError(f"author: found {type(author).__name__}, wanted a name")
         if model and model not in self._inputs.specs:
             raise InputError(self._inputs.unknown(model))
         if device and device not in self._names:
             raise InputError(f"{device}: no such device; there are {', '.join(self._names)}")
+
+
+def whole_bytes(size_bytes: SupportsIndex, what: str) -> int:
+    """Return a size as a plain integer, whatever kind of integer it was.
+
+    Raises:
+        InputError: It is none, or less than 0.
+    """
+    try:
+        size = index(size_bytes)
+    except TypeError:
+        raise InputError(f"{what}: found {size_bytes!r} bytes, wanted a whole number") from None
+    if size < 0:
+        raise InputError(f"{what}: found a hole of {size} B, wanted 0 or more")
+    return size

@@ -63,6 +63,7 @@ class PolicyDesk:
             self._check_devices(policy)
             self._ready(policy)
             new = policy.model_copy(update={"version": current + 1})
+            new.compile()  # whatever cannot be put in force must not be stored either
             if self.store is not None:
                 self.store(new, author=author, reason=reason)
             self._swap(new, author=author, reason=reason)

@@ -16,6 +16,7 @@ class Resident:
         is_leaving: Its eviction is under way; its bytes are still held.
         is_changing: It is being moved or converted; until that ends nothing can run on it.
         is_movable: Nothing outside the books keeps its address.
+        is_kept: An operator chose its precision; it stays until it is evicted.
         users: Batches that run or are prepared on it.
         full_bytes: Size of its block at full precision.
     """
@@ -31,6 +32,7 @@ class Resident:
     is_leaving: bool = False
     is_changing: bool = False
     is_movable: bool = True
+    is_kept: bool = False
     users: int = 0
     full_bytes: int = 0
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from engine.errors import InputError, OutOfMemoryError, PolicyError
@@ -10,50 +11,15 @@ from engine.memory.arena import Arena
 from engine.memory.compaction import Budget, plan_compaction
 from engine.memory.demand import Demand
 from engine.memory.eviction import EVICTIONS, Candidate
+from engine.memory.owners import Held, PoolCounts, Reload, whole_size
 from engine.memory.windows import Window, plan_window
 from engine.units import align_up, format_bytes
 
 ALIGNMENT = 512
+FORGETFUL, FORGOTTEN = 4096, 0.01
+"""From so many owners on, those are forgotten whose count has faded below so much."""
 Moved = Callable[[str, int, int], None]
 """Called with owner, old and new offset before the owner's block counts as moved."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reload:
-    """Say what getting bytes back costs, and what moving them costs.
-
-    Attributes:
-        fixed_ns: Of every load, however small.
-        ns_per_byte: Of a load; 0.08 is 12.3 GB/s.
-        move_ns_per_byte: Of a copy inside the range.
-    """
-
-    fixed_ns: int = 50_000_000
-    ns_per_byte: float = 1e9 / 12.3e9
-    move_ns_per_byte: float = 1e9 / 120e9
-
-
-@dataclass(slots=True)
-class _Held:
-    """Hold an owner's block and what is known of its use."""
-
-    offset: int
-    size_bytes: int
-    serial: int
-    used_at: int
-    priority_class: int
-    users: int = 0
-
-
-@dataclass(slots=True)
-class PoolCounts:
-    """Count what happened since the pool was made."""
-
-    granted: int = 0
-    granted_bytes: int = 0
-    evictions: int = 0
-    moved_bytes: int = 0
-    no_hole: int = 0
 
 
 @dataclass(slots=True)
@@ -65,7 +31,8 @@ class Pool:
     themselves are the caller's, who is told through `on_evict` and `on_move`
     what has to leave or to be copied, before the books say that it did. Its
     time is the number of requests so far. Not for several threads at once
-    without a lock of the caller's.
+    without a lock of the caller's, and not to be changed from inside
+    `on_evict` and `on_move`.
 
     Attributes:
         size_bytes: Of the range; rounded down to 512.
@@ -79,13 +46,15 @@ class Pool:
     eviction: str = "lru"
     on_evict: Callable[[str], None] | None = None
     on_move: Moved | None = None
-    reload: Reload = Reload()
+    reload: Reload = field(default_factory=Reload)
     window: int = 1500
     counts: PoolCounts = field(default_factory=PoolCounts, init=False)
     _arena: Arena = field(init=False)
-    _held: dict[str, _Held] = field(default_factory=dict, init=False)
+    _held: dict[str, Held] = field(default_factory=dict, init=False)
     _demand: dict[str, Demand] = field(default_factory=dict, init=False)
+    _leases: set[int] = field(default_factory=set, init=False)
     _now: int = field(default=0, init=False)
+    _is_telling: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Check the settings and lay out the range.
@@ -117,15 +86,16 @@ class Pool:
         """
         held = self._checked(owner, size_bytes, priority_class=priority_class)
         self._now += 1
-        self._demand.setdefault(owner, Demand()).note(self._now, self.window)
         if held is not None:
+            self._note(owner)
             held.used_at, held.priority_class = self._now, priority_class
             return held.offset
-        size = align_up(size_bytes, ALIGNMENT)
+        size = align_up(whole_size(owner, size_bytes), ALIGNMENT)
         if not self._arena.can_fit(size):
             self._make_room(owner, size, priority_class=priority_class)
         offset = self._arena.allocate(size, owner=owner)
-        self._held[owner] = _Held(offset, size, self._now, self._now, priority_class)
+        self._held[owner] = Held(offset, size, self._now, self._now, priority_class)
+        self._note(owner)
         self.counts.granted += 1
         self.counts.granted_bytes += size
         return offset
@@ -136,6 +106,7 @@ class Pool:
         Raises:
             InputError: It holds nothing.
         """
+        self._check_not_telling()
         self._of(owner).users += 1
 
     def done(self, owner: str) -> None:
@@ -144,6 +115,7 @@ class Pool:
         Raises:
             InputError: It holds nothing, or was not in use.
         """
+        self._check_not_telling()
         held = self._of(owner)
         if not held.users:
             raise InputError(f"{owner}: found no use to end; call use before done")
@@ -157,17 +129,34 @@ class Pool:
         Raises:
             OutOfMemoryError: Those who may go do not have the bytes; nothing changed.
         """
-        size = align_up(size_bytes, ALIGNMENT)
+        self._check_not_telling()
+        size = align_up(whole_size(owner, size_bytes), ALIGNMENT)
         if not self._arena.can_fit(size):
             self._make_room(owner, size, priority_class=0)
-        return self._arena.allocate(size, end="high", owner=owner)
+        offset = self._arena.allocate(size, end="high", owner=owner)
+        self._leases.add(offset)
+        return offset
 
     def end(self, offset: int) -> None:
-        """Give a lease back."""
+        """Give a lease back.
+
+        Raises:
+            InputError: No lease starts there, or it was given back already.
+        """
+        self._check_not_telling()
+        if offset not in self._leases:
+            raise InputError(
+                f"end: found no lease at {offset}; give what `lease` returned, once"
+            )
+        self._leases.remove(offset)
         self._arena.free(offset)
 
     def release(self, owner: str) -> None:
         """Give back what an owner holds; one that holds nothing may say so again."""
+        self._check_not_telling()
+        self._drop(owner)
+
+    def _drop(self, owner: str) -> None:
         held = self._held.pop(owner, None)
         if held is not None:
             self._arena.free(held.offset)
@@ -193,15 +182,15 @@ class Pool:
         arena = self._arena
         return [(offset, size, arena.owner(offset)) for offset, size in arena.blocks()]
 
-    def _of(self, owner: str) -> _Held:
+    def _of(self, owner: str) -> Held:
         held = self._held.get(owner)
         if held is None:
             raise InputError(f"{owner}: holds nothing (evicted, or never asked); request first")
         return held
 
-    def _checked(self, owner: str, size_bytes: int, *, priority_class: int) -> _Held | None:
-        if size_bytes <= 0:
-            raise InputError(f"{owner}: found a size of {size_bytes}, wanted more than 0 bytes")
+    def _checked(self, owner: str, size_bytes: int, *, priority_class: int) -> Held | None:
+        self._check_not_telling()
+        size_bytes = whole_size(owner, size_bytes)
         if not 0 <= priority_class <= 9:
             raise InputError(f"{owner}: found class {priority_class}, wanted 0 to 9")
         held = self._held.get(owner)
@@ -211,6 +200,30 @@ class Pool:
                 f"{format_bytes(size_bytes)}; release it first"
             )
         return held
+
+    def _check_not_telling(self) -> None:
+        if self._is_telling:
+            raise InputError(
+                "pool: changed from inside on_evict or on_move; take note, change it later"
+            )
+
+    def _note(self, owner: str) -> None:
+        """Count a request; owners that nobody asked for in long are forgotten."""
+        self._demand.setdefault(owner, Demand()).note(self._now, self.window)
+        if len(self._demand) > FORGETFUL + 2 * len(self._held):
+            self._demand = {
+                name: demand
+                for name, demand in self._demand.items()
+                if name in self._held or demand.at(self._now, self.window) > FORGOTTEN
+            }
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        self._is_telling = True
+        try:
+            yield
+        finally:
+            self._is_telling = False
 
     def _make_room(self, owner: str, size: int, *, priority_class: int) -> None:
         """Evict and move as is cheapest, or change nothing and say that it is impossible."""
@@ -246,7 +259,8 @@ class Pool:
         self._evict(plan.victims)
         for move in plan.moves:
             held = self._held[move.model]
-            self.on_move(move.model, move.offset, move.new_offset)
+            with self._telling():
+                self.on_move(move.model, move.offset, move.new_offset)
             self._arena.free(held.offset)
             self._arena.allocate_at(move.new_offset, held.size_bytes, owner=move.model)
             held.offset = move.new_offset
@@ -256,8 +270,9 @@ class Pool:
     def _evict(self, victims: Iterable[str]) -> None:
         for victim in victims:
             if self.on_evict is not None:
-                self.on_evict(victim)
-            self.release(victim)
+                with self._telling():
+                    self.on_evict(victim)
+            self._drop(victim)
             self.counts.evictions += 1
 
     def _candidates(self, owner: str, priority_class: int) -> list[Candidate]:

@@ -52,7 +52,9 @@ def evict(
     step.books.evictions[eviction_id] = Eviction(
         eviction_id, name, model, size_bytes, reservation
     )
-    device.victim_idle_ns = step.now_ns - resident.last_used_ns
+    idle_ns = step.now_ns - resident.last_used_ns
+    if reservation is not None:
+        device.victim_idle_ns = idle_ns
     step.decide(
         Kind.EVICT,
         reason,
@@ -61,7 +63,7 @@ def evict(
         subject=eviction_id,
         numbers=(
             ("bytes", size_bytes),
-            ("idle_ms", device.victim_idle_ns // 1_000_000),
+            ("idle_ms", idle_ns // 1_000_000),
             ("for", reservation.model if reservation else ""),
         ),
     )

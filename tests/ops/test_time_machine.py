@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,10 @@ from sqlalchemy import create_engine, text
 
 from engine.events import Command
 from engine.memory.replay import DeviceBlocks
-from engine.memory.state import DeviceState
+from engine.memory.state import BlockState, DeviceState
 from ops import Station
 from ops.time_machine import TimeMachine
+from storage.keyframes import Keyframe
 from storage.store import Store
 
 THREE = '''"""Three stacks of linear layers; each layer is 1 MiB."""
@@ -106,3 +108,26 @@ def test_a_store_of_the_first_release_gets_the_table_and_keeps_its_rows(tmp_path
 def test_an_empty_store_has_no_past(tmp_path: Path, at_ms: int):
     with Store.open(f"sqlite:///{tmp_path}/m.db") as store:
         assert TimeMachine(store).at(at_ms) is None
+
+
+def test_a_damaged_keyframe_is_passed_over_for_the_one_before_it(tmp_path: Path):
+    url = f"sqlite:///{tmp_path}/m.db"
+    devices = (DeviceBlocks("cpu:0", 4096, 0, (BlockState(512, 1024, "resident", "a"),)),)
+    with Store.open(url) as store:
+        for at_ms in (1000, 2000, 3000, 4000):
+            store.keyframes.append(Keyframe(at_ms, at_ms * 1_000_000, devices))
+    raw = create_engine(url)
+    broken = (b"garbage", zlib.compress(b"{}"), zlib.compress(b"[1]"))
+    with raw.begin() as connection:
+        for at_ms, document in zip((2000, 3000, 4000), broken, strict=True):
+            connection.execute(
+                text("UPDATE keyframes SET document = :d WHERE at_ms = :t"),
+                {"d": document, "t": at_ms},
+            )
+    raw.dispose()
+    with Store.open(url) as store:
+        for at_ms in (5000, 10**19):
+            moment = TimeMachine(store).at(at_ms)
+            assert moment is not None
+            assert moment.keyframe_ms == 1000
+            assert places(moment.devices[0]) == [("a", 512, 1024)]

@@ -9,7 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from engine.errors import InputError, OutOfMemoryError
 from engine.memory.eviction import EVICTIONS
-from engine.memory.pool import ALIGNMENT, Pool, Reload
+from engine.memory.owners import Reload
+from engine.memory.pool import ALIGNMENT, Pool
 
 UNITS = 40
 SIZE = UNITS * ALIGNMENT
