@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from engine.decisions import Decision, Kind, Reason
 from engine.drivers.clock import VirtualClock
 from engine.errors import DeviceError, StoreError
 from engine.snapshot import Snapshot
-from engine.units import NS_PER_S
+from engine.units import MIB, NS_PER_S
 from ops.recent import Recent
 from ops.sampler import Sampler
+from ops.time_machine import KeyframeTaker
 from storage.keyframes import Keyframe
 from storage.samples import DecisionRecord, DeviceSample, ModelSample
 from tests.ops.states import device, model, snapshot
@@ -104,3 +106,53 @@ def test_a_stop_keeps_what_happened_since_the_last_second() -> None:
     sampler.stop()
     sampler.stop()
     assert len(store.rows) == 1
+
+
+def test_a_keyframe_is_taken_at_the_start_and_where_a_pool_changes_its_size() -> None:
+    kept: list[Keyframe] = []
+    taker = KeyframeTaker(kept)
+    for second, pool in ((0, 100), (1, 100), (2, 60), (3, 60), (61, 60)):
+        state = snapshot(second, (device(pool_bytes=pool * MIB),))
+        taker.see(state, at_ms=second * 1000)
+    assert [keyframe.at_ms for keyframe in kept] == [0, 2000]
+    taker.see(snapshot(62, (device(pool_bytes=60 * MIB),)), at_ms=62_000)
+    assert [keyframe.at_ms for keyframe in kept] == [0, 2000, 62_000]
+
+
+class OddStore(FakeStore):
+    """Fail in a way that nobody foresaw, the first time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_again = threading.Event()
+        self.calls = 0
+
+    def append(
+        self,
+        devices: Sequence[DeviceSample],
+        models: Sequence[ModelSample],
+        *,
+        decisions: Sequence[DecisionRecord],
+    ) -> None:
+        self.calls += 1
+        if self.calls == 1:
+            raise TypeError("an odd number")
+        super().append(devices, models, decisions=decisions)
+        self.is_again.set()
+
+
+class Ticking(FakeEngine):
+    """Be an engine whose every state is a second later."""
+
+    def snapshot(self) -> Snapshot:
+        self.state = snapshot(self.state.at_ns / NS_PER_S + 1, (device(),))
+        self.clock.move_to(self.state.at_ns)
+        return self.state
+
+
+def test_a_second_that_cannot_be_kept_is_not_the_last_one() -> None:
+    store = OddStore()
+    sampler = Sampler(Ticking(), store, recent=Recent())
+    sampler.start()
+    assert store.is_again.wait(30)
+    sampler.stop()
