@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 Number = int | float | str
 
@@ -84,9 +84,10 @@ class Reason(StrEnum):
 STORED_ALWAYS = frozenset(Kind) - {Kind.BATCH, Kind.PLACEMENT, Kind.EXPIRE}
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Record one choice of the core.
+class Decision(NamedTuple):
+    """Record one choice of the core; it is an effect itself: the driver keeps it.
+
+    A tuple, because one is made for every batch.
 
     Attributes:
         serial: Counts the core's decisions from 0.

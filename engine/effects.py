@@ -1,8 +1,12 @@
-"""Effects: what the core asks its driver to do; each that takes time ends in one event."""
+"""Effects: what the core asks its driver to do; each that takes time ends in one event.
+
+Those that come with every batch are tuples: a frozen dataclass takes far longer to make.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.decisions import Decision, Reason
 from engine.snapshot import Snapshot
@@ -12,8 +16,7 @@ Part = tuple[int, int, int]
 """Items of a request that are in a batch: (request id, index of the first, how many)."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunBatch:
+class RunBatch(NamedTuple):
     """Run the parts as one batch on the device's worker; ends in batch finished or failed.
 
     Attributes:
@@ -30,8 +33,7 @@ class RunBatch:
     lease_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CallWorker:
+class CallWorker(NamedTuple):
     """Ask a device's idle worker to say when it is at hand; ends in worker ready.
 
     A batch leaves when its worker takes it, not when it could: what arrives
@@ -93,8 +95,7 @@ class ConvertWeights:
     new_size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ResolveRequests:
+class ResolveRequests(NamedTuple):
     """Hand out the results of these requests and forget their payloads."""
 
     request_ids: tuple[int, ...]
@@ -120,8 +121,7 @@ class RejectRequests:
     retry_after_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class WakeAt:
+class WakeAt(NamedTuple):
     """Send a time-passed event at that instant; a later WakeAt replaces it."""
 
     at_ns: int
@@ -132,13 +132,6 @@ class PublishSnapshot:
     """Make this the snapshot that everyone else reads."""
 
     snapshot: Snapshot
-
-
-@dataclass(frozen=True, slots=True)
-class RecordDecision:
-    """Keep this decision."""
-
-    decision: Decision
 
 
 Effect = (
@@ -152,5 +145,5 @@ Effect = (
     | RejectRequests
     | WakeAt
     | PublishSnapshot
-    | RecordDecision
+    | Decision
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from engine.profile import Profile
 from engine.request import Request
@@ -50,15 +51,13 @@ class CancelRequested:
     request_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerReady:
+class WorkerReady(NamedTuple):
     """A device's worker was called and is at hand."""
 
     device: str
 
 
-@dataclass(frozen=True, slots=True)
-class BatchFinished:
+class BatchFinished(NamedTuple):
     """A batch ended; `peak_bytes` is the measured workspace, 0 when not measured."""
 
     batch_id: int

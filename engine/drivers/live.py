@@ -21,7 +21,6 @@ from engine.effects import (
     LoadWeights,
     MoveWeights,
     PublishSnapshot,
-    RecordDecision,
     RejectRequests,
     ResolveRequests,
     RunBatch,
@@ -212,7 +211,7 @@ class LiveDriver:
             RejectRequests: self._reject,
             WakeAt: self._wake_at,
             PublishSnapshot: self._publish,
-            RecordDecision: self._record,
+            Decision: self._record,
         }
 
     def _run_batch(self, effect: Effect) -> None:
@@ -258,11 +257,11 @@ class LiveDriver:
         self._snapshot = effect.snapshot
 
     def _record(self, effect: Effect) -> None:
-        assert isinstance(effect, RecordDecision)
-        self._ring.append(effect.decision)
-        self._outbox.append(effect.decision)
+        assert isinstance(effect, Decision)
+        self._ring.append(effect)
+        self._outbox.append(effect)
         if self._recorder is not None:
-            self._recorder.decision(effect.decision)
+            self._recorder.decision(effect)
 
     def _keep_time(self) -> None:
         at_ns: int | None = None

@@ -7,6 +7,7 @@ from hashlib import sha256
 from heapq import heappop, heappush
 from time import perf_counter
 
+from engine.decisions import Decision
 from engine.drivers.decision_log import DecisionLog
 from engine.drivers.simulated_costs import Costs
 from engine.drivers.simulation_report import Ended, Measures, Outcome
@@ -14,7 +15,6 @@ from engine.effects import (
     CallWorker,
     Effect,
     PublishSnapshot,
-    RecordDecision,
     RejectRequests,
     ResolveRequests,
     RunBatch,
@@ -169,8 +169,8 @@ class Simulation:
     def _carry_out(self, effects: list[Effect]) -> None:
         """Do what the core decided, in order; each effect that takes time ends in an event."""
         for effect in effects:
-            if isinstance(effect, RecordDecision):
-                self._log.add(effect.decision)
+            if isinstance(effect, Decision):
+                self._log.add(effect)
             elif isinstance(effect, RunBatch):
                 at_ns, event = self._costs.batch(effect, self._now_ns)
                 self._measures.batch(effect, at_ns)
@@ -195,7 +195,7 @@ class Simulation:
             if next_ns is not None:
                 self._push(next_ns, SnapshotDue())
         else:
-            common = RecordDecision | ResolveRequests | WakeAt | CallWorker
+            common = Decision | ResolveRequests | WakeAt | CallWorker
             assert not isinstance(effect, common)
             at_ns, event = self._costs.other(effect, self._now_ns)
             self._measures.work(effect, at_ns)

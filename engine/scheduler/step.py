@@ -6,7 +6,7 @@ from typing import TypedDict, Unpack
 
 from engine.batching.lanes import Lane, effective_class
 from engine.decisions import Decision, Kind, Number, Reason
-from engine.effects import Effect, RecordDecision, RejectRequests
+from engine.effects import Effect, RejectRequests
 from engine.profile import Profile
 from engine.request import Request, RequestStep
 from engine.rules import PRECISIONS
@@ -73,7 +73,7 @@ class Step:
         books.next_decision += 1
         key = (kind, reason)
         books.decision_counts[key] = books.decision_counts.get(key, 0) + 1
-        self.effects.append(RecordDecision(decision))
+        self.effects.append(decision)
 
     def profile(self, lane: Lane, device: DeviceBooks) -> Profile | None:
         """Return what is known of a lane's model on a device; None: it cannot run there."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from engine.decisions import Decision
 from engine.effects import (
     CallWorker,
     Effect,
     EvictWeights,
     LoadWeights,
     PublishSnapshot,
-    RecordDecision,
     RejectRequests,
     ResolveRequests,
     RunBatch,
@@ -175,8 +175,8 @@ class Table:
 
     def reasons(self, kind: str) -> list[str]:
         """Return the reasons of the decisions of a kind since the last look."""
-        kept = [e.decision for e in self.log if isinstance(e, RecordDecision)]
-        self.log = [e for e in self.log if not isinstance(e, RecordDecision)]
+        kept = [e for e in self.log if isinstance(e, Decision)]
+        self.log = [e for e in self.log if not isinstance(e, Decision)]
         return [d.reason.value for d in kept if d.kind == kind]
 
     def snapshot(self) -> Snapshot:

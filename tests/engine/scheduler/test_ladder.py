@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from engine.decisions import Decision
 from engine.effects import (
     ConvertWeights,
     EvictWeights,
     LoadWeights,
     MoveWeights,
-    RecordDecision,
 )
 from engine.events import (
     Command,
@@ -63,7 +63,7 @@ def holed(*ladder: str, **fields: object) -> tuple[Table, LaneKey]:
 
 def rungs(table: Table) -> list[tuple[str, object]]:
     """Return (rung, outcome) of the room decisions so far."""
-    found = [e.decision for e in table.log if isinstance(e, RecordDecision)]
+    found = [e for e in table.log if isinstance(e, Decision)]
     return [
         (d.reason.value, dict(d.numbers).get("outcome", "")) for d in found if d.kind == "room"
     ]
