@@ -11,7 +11,7 @@ from engine.scheduler.batches import let_leave, prepare, withdraw
 from engine.scheduler.books import DeviceBooks
 from engine.scheduler.limits import safe_items
 from engine.scheduler.precision import restore
-from engine.scheduler.publish import device_state
+from engine.scheduler.publish import placement_state
 from engine.scheduler.room import start_load
 from engine.scheduler.step import Step, Urgency
 
@@ -128,17 +128,44 @@ def _choose(step: Step, lane: Lane, *, options: list[DeviceBooks]) -> DeviceBook
     if len(options) <= 1:
         return options[0] if options else None
     if books.policy.placement != "round_robin":
-        holders = [d for d in options if d.holds(model) and d.prepared is None]
-        if len(holders) == 1 and holders[0].running is None:
-            return holders[0]
-        if not holders and any(d.is_winning(model) for d in options):
+        holders = [d for d in options if d.holds(model)]
+        free = [d for d in holders if d.prepared is None]
+        idle = [d for d in free if d.running is None]
+        if idle:
+            return idle[0]
+        if not free and any(d.is_winning(model) for d in options):
             return None
+        if holders and _is_worth_waiting(step, lane, holders=holders):
+            return min(free, key=lambda d: (d.busy_until_ns, d.serial)) if free else None
     want = _want(step, lane, device=options[0])
-    state = MemoryState(step.now_ns, tuple(device_state(step, d) for d in options))
+    state = MemoryState(step.now_ns, tuple(placement_state(step, d) for d in options))
     choice = POLICIES[books.policy.placement](state, want)
     if not choice.device:
         return None
     return _accept(step, lane, choice=choice)
+
+
+def _is_worth_waiting(step: Step, lane: Lane, *, holders: list[DeviceBooks]) -> bool:
+    """Return whether the holders work off what waits sooner than a load would end.
+
+    All that waits in the lane counts, not only the next batch; beyond that the
+    policy decides.
+    """
+    device = holders[0]
+    profile = step.profile(lane, device)
+    assert profile is not None, "a device without a profile is no candidate"
+    high = lane.rules.watermarks.high
+    batch_ns = profile.latency.at(min(max(1, lane.queued_items), high))
+    behind = max(0, lane.queued_items - high) // high
+    soonest_ns = min(_start_ns(step, d) for d in holders)
+    wait_ns = soonest_ns - step.now_ns + behind * batch_ns // len(holders)
+    return wait_ns <= profile.weight_bytes * 1e9 / device.spec.load_bytes_per_s
+
+
+def _start_ns(step: Step, device: DeviceBooks) -> int:
+    """Return when a device is expected to start what is placed on it next."""
+    busy_ns = max(step.now_ns, device.busy_until_ns) if device.running else step.now_ns
+    return busy_ns + (device.prepared.expected_ns if device.prepared else 0)
 
 
 def _accept(step: Step, lane: Lane, *, choice: Choice) -> DeviceBooks:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.batching.lanes import ModelBooks
 from engine.memory.fragmentation import external
 from engine.memory.state import (
@@ -88,6 +90,17 @@ def _demand(step: Step, model: str) -> float:
 
 def device_state(step: Step, device: DeviceBooks) -> DeviceState:
     """Return one device as a value."""
+    residents = device.pool.residents
+    priced = tuple(
+        replace(s, price_ns=round(price_ns(step, device, resident=residents[s.model])))
+        for s in _residents(step, device)
+    )
+    light = placement_state(step, device)
+    return replace(light, blocks=blocks(device), residents=priced)
+
+
+def placement_state(step: Step, device: DeviceBooks) -> DeviceState:
+    """Return one device as placement sees it: without its map of blocks and without prices."""
     pool, spec = device.pool, device.spec
     holes = pool.arena.holes()
     sizes = tuple(sorted(size for _, size in holes))
@@ -115,7 +128,7 @@ def device_state(step: Step, device: DeviceBooks) -> DeviceState:
         largest_hole_bytes=largest,
         external_fragmentation=external(free, largest),
         holes=sizes,
-        blocks=blocks(device),
+        blocks=(),
         residents=_residents(step, device),
         running=running,
         prepared=_batch_state(step, prepared),
@@ -204,7 +217,7 @@ def _residents(step: Step, device: DeviceBooks) -> tuple[ResidentState, ...]:
                 is_movable=resident.is_movable,
                 is_changing=resident.is_changing,
                 full_bytes=resident.full_bytes,
-                price_ns=round(price_ns(step, device, resident=resident)),
+                price_ns=0,
             )
         )
     return tuple(found)
